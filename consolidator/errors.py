@@ -1,0 +1,23 @@
+"""Errors that a person can answer: each says what, where and what next, in one line, and ends with its exit code."""
+
+
+class ConsolidatorError(Exception):
+    """A failure with a message for a person. `exit_code` 1: failed on the way."""
+
+    exit_code = 1
+
+
+class BadInput(ConsolidatorError):
+    """Settings, arguments, files or stores that cannot be used. Nothing was written. Exit code 2."""
+
+    exit_code = 2
+
+
+class StoreUnusable(BadInput):
+    """The store cannot be opened, reached, understood or written. Exit code 2."""
+
+
+class ScopeHeld(ConsolidatorError):
+    """Another night holds the scope. Exit code 11."""
+
+    exit_code = 11

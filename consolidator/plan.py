@@ -1,0 +1,208 @@
+"""
+A plan: the decisions of one night as data. The same rows are what a dry run shows, what `apply` performs,
+what the journal keeps and what `undo` reads back. Nothing here knows a law of memory.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from consolidator.errors import BadInput
+from consolidator.instants import format_instant, parse_instant
+
+FORMAT, VERSION = "consolidator-plan", 1
+STEPS = ("reinforce", "decay", "associate", "shift", "prune", "merge")
+TOTALS = (
+    "reinforced", "shifted", "archived", "revived", "linked", "inferred", "unlinked", "merged", "stale",
+)  # fmt: skip
+
+Row = tuple[int, ...]  # (key,) of a memory or scope, (lower key, upper key) of an association
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """
+    Events that a decision consumes.
+
+    attributions: (key, key of the memory whose strength counts it or None, mode factor or None).
+    exposures: (key, whether it is counted in the weights).
+    """
+
+    attributions: tuple[tuple[int, int | None, float | None], ...] = ()
+    exposures: tuple[tuple[int, bool], ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.attributions or self.exposures)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """
+    What changes on which row, from what to what, and why.
+
+    table, row: "memories" (key,), "associations" (lower, upper) or "scopes" (key,); "" with () where events
+    were seen without effect. revision: of the row before; None where there is no row. before, after: only the
+    columns that change; None where the row does not exist. reads: other rows judged by, with their revisions.
+    Decisions on one row follow each other in the plan; each counts the revision up by one.
+    """
+
+    step: str
+    verb: str
+    table: str
+    row: Row
+    revision: int | None
+    before: Values | None
+    after: Values | None
+    because: str
+    reads: tuple[tuple[str, Row, int | None], ...] = ()
+    events: Events = Events()
+
+
+@dataclass(frozen=True, slots=True)
+class ScopePlan:
+    """
+    One scope's part of a plan.
+
+    undos: the scope's count of undos when planned. schedule: derived columns to note,
+    (memory, fades_age, shifts_at, protected_until) and (lower, upper, fades_age). known: keys of the waiting
+    attributions and exposures that were seen. sensitive: closed spans of time in which an activity not known
+    here would change the clock. dead_before: association age under which links are dead; unlinked: how many.
+    names: memory key to (id, text) for the rows named. because_nothing: step to reason.
+    """
+
+    key: int
+    scope: str
+    undos: int
+    decisions: tuple[Decision, ...] = ()
+    memory_schedule: tuple[tuple[int, float, int | None, int | None], ...] = ()
+    link_schedule: tuple[tuple[int, int, float], ...] = ()
+    known_attributions: frozenset[int] = frozenset()
+    known_exposures: frozenset[int] = frozenset()
+    sensitive: tuple[tuple[int, int], ...] = ()
+    dead_before: float | None = None
+    unlinked: int = 0
+    names: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+    because_nothing: Mapping[str, str] = field(default_factory=dict)
+    notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def of(self, verb: str) -> Iterator[Decision]:
+        """The decisions of one verb, in order."""
+        return (decision for decision in self.decisions if decision.verb == verb)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One night: the store it is for (by the id kept inside it), its `now`, its steps, its scopes."""
+
+    store_id: str
+    as_of: int
+    steps: tuple[str, ...]
+    scopes: tuple[ScopePlan, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeOutcome:
+    """
+    What became of one scope's part of a plan: in a dry run everything counts as applied.
+
+    stale: decisions left out, each with why. unlinked: faded direct links removed.
+    """
+
+    applied: tuple[Decision, ...] = ()
+    stale: tuple[tuple[Decision, str], ...] = ()
+    unlinked: int = 0
+    notes: tuple[str, ...] = ()
+
+
+def save(plan: Plan, path: Path) -> None:
+    """Write a plan as self-contained JSON."""
+    path.write_text(json.dumps(as_document(plan), ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def as_document(plan: Plan) -> dict[str, Any]:
+    """The JSON document of a plan."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "store_id": plan.store_id,
+        "as_of": format_instant(plan.as_of),
+        "steps": plan.steps,
+        "scopes": [
+            {
+                name: _plain(getattr(scope, name))
+                for name in ScopePlan.__slots__  # the fields, in their order
+            }
+            for scope in plan.scopes
+        ],
+    }
+
+
+def load(path: Path) -> Plan:
+    """Read a plan. BadInput where the file is none, or of another format."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if document.get("format") != FORMAT:
+            raise BadInput(f"{path}: not a plan; write one with `consolidate run --dry-run --out PLAN`")
+        if document.get("version") != VERSION:
+            raise BadInput(f"{path}: a plan of version {document.get('version')!r}; this program reads {VERSION}")
+        return Plan(
+            store_id=document["store_id"],
+            as_of=parse_instant(document["as_of"]),
+            steps=tuple(document["steps"]),
+            scopes=tuple(map(_scope, document["scopes"])),
+        )
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadInput(f"{path}: not a whole plan ({error}); write it anew with `run --dry-run --out`") from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Decision | Events):
+        return {name: _plain(getattr(value, name)) for name in value.__slots__}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _scope(document: dict[str, Any]) -> ScopePlan:
+    return ScopePlan(
+        key=document["key"],
+        scope=document["scope"],
+        undos=document["undos"],
+        decisions=tuple(map(_decision, document["decisions"])),
+        memory_schedule=tuple(map(tuple, document["memory_schedule"])),
+        link_schedule=tuple(map(tuple, document["link_schedule"])),
+        known_attributions=frozenset(document["known_attributions"]),
+        known_exposures=frozenset(document["known_exposures"]),
+        sensitive=tuple(map(tuple, document["sensitive"])),
+        dead_before=document["dead_before"],
+        unlinked=document["unlinked"],
+        names={int(key): tuple(name) for key, name in document["names"].items()},
+        because_nothing=document["because_nothing"],
+        notes={step: tuple(lines) for step, lines in document["notes"].items()},
+    )
+
+
+def _decision(document: dict[str, Any]) -> Decision:
+    return Decision(
+        step=document["step"],
+        verb=document["verb"],
+        table=document["table"],
+        row=tuple(document["row"]),
+        revision=document["revision"],
+        before=document["before"],
+        after=document["after"],
+        because=document["because"],
+        reads=tuple((table, tuple(row), revision) for table, row, revision in document["reads"]),
+        events=Events(
+            tuple(map(tuple, document["events"]["attributions"])), tuple(map(tuple, document["events"]["exposures"]))
+        ),
+    )
