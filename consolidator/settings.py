@@ -1,0 +1,118 @@
+"""
+Settings: every number has a name, bounds and a home; a bad one is refused with its path.
+
+A file is YAML 1.2, so `no` stays a word. Unknown keys are refused and the nearest known one is named.
+"""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from consolidator.errors import BadInput
+
+FILE_NAME = "schedules.yaml"
+Level = Literal["off", "errors", "summary", "detailed"]
+LEVELS: tuple[str, ...] = get_args(Level)
+
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Rates(_Section):
+    """What is left of a strength after a night of 86,400 s."""
+
+    working: float = Field(0.906, gt=0, le=1, allow_inf_nan=False)
+    consolidated: float = Field(0.977, gt=0, le=1, allow_inf_nan=False)
+    association: float = Field(0.9, gt=0, le=1, allow_inf_nan=False)
+
+
+class Settings(_Section):
+    """
+    Everything that can be set.
+
+    store: a SQLite path (relative to the file it is written in) or a URL; None: the store in the user's data folder.
+    report: how much `run` prints.
+    """
+
+    store: str | None = Field(None, min_length=1)
+    rates: Rates = Rates()
+    report: Level = "detailed"
+
+
+def load_settings(path: Path) -> Settings:
+    """The settings of a file; what it leaves out has its default. BadInput names the first thing that is wrong."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"{path}: the settings cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"{path}: not UTF-8 text; save it as UTF-8") from None
+    return parse_settings(text, str(path))
+
+
+def parse_settings(text: str, name: str) -> Settings:
+    """The settings of a YAML text; `name` is what errors call it."""
+    document = _read_yaml(text, name)
+    if document is None:
+        return Settings()
+    if not isinstance(document, Mapping):
+        raise BadInput(f"{name}: not a mapping of settings; write e.g. `report: summary`")
+    try:
+        return Settings.model_validate({name: value for name, value in document.items() if value is not None})
+    except ValidationError as error:
+        raise BadInput(f"{name}: {_explain(error.errors(include_url=False)[0])}") from None
+
+
+def _read_yaml(text: str, name: str) -> Any:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    try:
+        return YAML(typ="safe", pure=True).load(text)
+    except MarkedYAMLError as error:
+        line = f" line {error.problem_mark.line + 1}:" if error.problem_mark else ""
+        problem = " ".join(str(error.problem or error.context or "unreadable").split())
+        raise BadInput(f"{name}:{line} not readable as YAML: {problem}") from None
+    except (YAMLError, ValueError) as error:
+        raise BadInput(f"{name}: not readable as YAML: {' '.join(str(error).split())}") from None
+
+
+def _explain(error: Any) -> str:
+    path = ".".join(map(str, error["loc"]))
+    value, kind, limits = error["input"], error["type"], error.get("ctx", {})
+    if kind == "extra_forbidden":
+        return f"{path}: unknown; {_nearest(error['loc'])}"
+    if kind in ("greater_than", "less_than_equal", "finite_number"):
+        return f"{path}: {value} is not between 0 and 1"
+    if kind == "float_type":
+        return f"{path}: {value!r} is not a number"
+    if kind == "literal_error":
+        return f"{path}: {value!r} is not one of {', '.join(LEVELS)}"
+    if kind in ("string_type", "string_too_short"):
+        return f"{path}: {value!r} is not a path or URL"
+    if kind in ("model_type", "model_attributes_type", "dict_type"):
+        return f"{path}: {value!r} is not a group of settings; indent its names below it"
+    return f"{path}: {error['msg']}{f' {limits}' if limits else ''}"
+
+
+def _nearest(location: tuple[Any, ...]) -> str:
+    model: type[BaseModel] = Settings
+    for part in location[:-1]:
+        model = model.model_fields[part].annotation  # type: ignore[assignment]
+    known = list(model.model_fields)
+    parent = "".join(f"{part}." for part in location[:-1])
+    everywhere = {name: parent + name for name in known} | {
+        inner: f"{outer}.{inner}"
+        for outer, field in Settings.model_fields.items()
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
+        for inner in field.annotation.model_fields
+    }
+    near = get_close_matches(str(location[-1]), everywhere, n=1)
+    if near:
+        return f"did you mean {everywhere[near[0]]}?"
+    return f"known here: {', '.join(known)}"
