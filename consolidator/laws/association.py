@@ -1,0 +1,135 @@
+"""Association: memories shown in one turn are linked; strong links let a third be inferred."""
+
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import inf
+
+import networkx as nx
+import numpy as np
+from numpy.typing import ArrayLike
+
+from consolidator.laws.clock import ASSOCIATION, Clock
+from consolidator.laws.fading import DEAD
+from consolidator.laws.strength import Floats, Integers, accumulate
+
+CHANNELS_AGREE = 0.15
+ONE_CHANNEL = 0.05
+BEST_OF_TURN = 12
+INFERRED_FROM = 0.1
+LEGS_OF_MIDDLE = 50
+NEW_INFERRED = 100
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One memory as shown in one turn: its id for ties, its modes, its best score (None ranks first), when first."""
+
+    memory: int
+    name: str
+    modes: frozenset[str]
+    score: float
+    first_at: int
+
+
+def shown(memory: int, name: str, exposures: Iterable[tuple[str, float | None, int]]) -> Shown:
+    """What (mode, score, at) exposures of one memory in one turn come to."""
+    rows = list(exposures)
+    return Shown(
+        memory,
+        name,
+        frozenset(mode for mode, _, _ in rows),
+        max(inf if score is None else score for _, score, _ in rows),
+        min(at for _, _, at in rows),
+    )
+
+
+def pairs(turn: Sequence[Shown]) -> Iterator[tuple[Pair, int, float]]:
+    """
+    The links that one turn makes: (lower, upper key), when, how much.
+
+    Between the 12 best (highest score; none ranks first; ties by id), each pair once, at the later of their first
+    exposures; 0.15 where their channels differ, 0.05 where they are equal.
+    """
+    best = sorted(turn, key=lambda one: (-one.score, one.name))[:BEST_OF_TURN]
+    for one, other in combinations(best, 2):
+        pair = (min(one.memory, other.memory), max(one.memory, other.memory))
+        amount = ONE_CHANNEL if one.modes == other.modes else CHANNELS_AGREE
+        yield pair, max(one.first_at, other.first_at), amount
+
+
+def strengthen(
+    clock: Clock, weight: ArrayLike, since: ArrayLike, link: ArrayLike, at: ArrayLike, amount: ArrayLike
+) -> tuple[Floats, Integers]:
+    """
+    Weights after each link's turns: decayed, zero where below 0.01, then w + d - w * d.
+
+    Cadence-free for links given with their whole history in order of time. weight, since: [m] by link; link, at,
+    amount: [n], ordered by (link, time). Returns (weight float64[m], time of the last turn int64[m]).
+    """
+
+    def agree(decayed: Floats, added: Floats) -> Floats:
+        living = np.where(decayed < DEAD, 0.0, decayed)
+        return living + added - living * added
+
+    return accumulate(clock, weight, since, ASSOCIATION, link, at, amount, agree)
+
+
+class Inference:
+    """
+    What direct links alone imply: A-C where A-B and B-C multiply to at least 0.1, by the best middle B.
+
+    legs: direct links as of now, `weight` each; whole around every memory asked of as a middle, of which the 50
+    strongest links count (ties by key). closed: memories that carry no inference, because they are not active.
+    """
+
+    def __init__(self, legs: nx.Graph, *, closed: Container[int]) -> None:
+        self.legs, self.closed = legs, closed
+        self._arms: dict[int, dict[int, float]] = {}
+
+    def around(self, changed: Iterable[Pair]) -> dict[Pair, set[int]]:
+        """The pairs that links which changed imply, each with its middles."""
+        implied: dict[Pair, set[int]] = {}
+        for lower, upper in changed:
+            for end, middle in ((lower, upper), (upper, lower)):
+                arms = self.arms(middle)
+                if end not in arms:
+                    continue
+                for other, weight in arms.items():
+                    if arms[end] * weight < INFERRED_FROM:
+                        break
+                    if other != end:
+                        implied.setdefault((min(end, other), max(end, other)), set()).add(middle)
+        return implied
+
+    def best(self, pair: Pair, middles: Iterable[int]) -> tuple[float, int] | None:
+        """The best product for a pair through any of `middles`, and that middle (ties: the lower key)."""
+        one, other = pair
+        paths = [
+            (arms[one] * arms[other], -middle)
+            for middle in middles
+            if one in (arms := self.arms(middle)) and other in arms
+        ]
+        weight, middle = max(paths, default=(0.0, 0))
+        return (weight, -middle) if weight >= INFERRED_FROM else None
+
+    def between(self, pair: Pair) -> set[int]:
+        """Every memory linked to both."""
+        if not (self.legs.has_node(pair[0]) and self.legs.has_node(pair[1])):
+            return set()
+        return set(self.legs[pair[0]]) & set(self.legs[pair[1]])
+
+    def arms(self, middle: int) -> dict[int, float]:
+        """The links of a middle that count, strongest first; none where it is closed or unknown."""
+        if middle not in self._arms:
+            ends = self.legs[middle] if self.legs.has_node(middle) and middle not in self.closed else {}
+            strongest = sorted((-data["weight"], end) for end, data in ends.items())[:LEGS_OF_MIDDLE]
+            self._arms[middle] = {end: -weight for weight, end in strongest if end not in self.closed}
+        return self._arms[middle]
+
+
+def strongest_new(implied: Mapping[Pair, tuple[float, int]]) -> list[Pair]:
+    """The new inferred links that a night may add: the 100 strongest (ties by keys); the rest is dropped."""
+    return [pair for _, pair in sorted((-weight, pair) for pair, (weight, _) in implied.items())[:NEW_INFERRED]]

@@ -1,0 +1,203 @@
+"""The clocks of a scope: how old, in half-lives, working memories, consolidated memories and associations are."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from consolidator.instants import NIGHT
+
+WORKING, CONSOLIDATED, ASSOCIATION = 0, 1, 2
+PAUSE_AFTER = 7 * NIGHT
+NEVER = np.iinfo(np.int64).max
+
+Slopes = tuple[float, float, float]
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What is left of a strength or weight after a night, each in (0, 1]."""
+
+    working: float = 0.906
+    consolidated: float = 0.977
+    association: float = 0.9
+
+    @property
+    def slopes(self) -> Slopes:
+        """Half-lives a night, by kind."""
+        return (-float(np.log2(self.working)), -float(np.log2(self.consolidated)), -float(np.log2(self.association)))
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A stretch of the clock from an instant on: its slopes in half-lives a night, and whether it pauses instead."""
+
+    from_at: int
+    slopes: Slopes
+    paused: bool = False
+
+
+@dataclass(frozen=True)
+class Clock:
+    """
+    Three ages that only go forward, piecewise linear in time, zero slope in a pause.
+
+    epoch: where the ages read 0. first, last: the first and last activity known. rates: (from, slopes), the first
+    of which holds since ever. pauses: closed ones, (start, end), in order; the open one begins 7 nights after
+    `last`. Without activity (`first` None) nothing ages.
+    """
+
+    epoch: int | None = None
+    first: int | None = None
+    last: int | None = None
+    rates: tuple[tuple[int, Slopes], ...] = ()
+    pauses: tuple[Span, ...] = ()
+
+    def age(self, at: ArrayLike, kind: ArrayLike) -> NDArray[np.float64]:
+        """Half-lives at `at` (int64 microseconds) on the clock of `kind`; shapes broadcast; float64."""
+        instants, kinds = np.asarray(at, np.int64), np.asarray(kind, np.int64)
+        if self.first is None:
+            return np.zeros(np.broadcast_shapes(instants.shape, kinds.shape))
+        return self._elapsed(instants, kinds) - self._elapsed(np.int64(self.epoch or 0), kinds)
+
+    def when(self, age: ArrayLike, kind: int) -> NDArray[np.float64]:
+        """The first instant at which the clock of `kind` reads `age`; inf where it never will."""
+        ages = np.asarray(age, np.float64)
+        if self.first is None:
+            return np.full(ages.shape, np.inf)
+        points, slopes, _ = self._knots
+        readings = self.age(points, kind)
+        row = np.maximum(np.searchsorted(readings, ages, side="left") - 1, 0)
+        slope = slopes[row, kind]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            at = points[row] + (ages - readings[row]) / slope * NIGHT
+        return np.where(slope > 0, at, np.where(ages <= readings[row], points[row].astype(np.float64), np.inf))
+
+    def _elapsed(self, at: Any, kinds: Any) -> NDArray[np.float64]:
+        points, slopes, ages = self._knots
+        row = np.maximum(np.searchsorted(points, at, side="right") - 1, 0)
+        result: NDArray[np.float64] = ages[row, kinds] + (at - points[row]) / NIGHT * slopes[row, kinds]
+        return result
+
+    @cached_property
+    def _knots(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+        segments = self.segments()
+        points = np.array([segment.from_at for segment in segments], np.int64)
+        slopes = np.array([(0.0, 0.0, 0.0) if segment.paused else segment.slopes for segment in segments])
+        ages = np.zeros_like(slopes)
+        ages[1:] = np.cumsum(np.diff(points)[:, None] / NIGHT * slopes[:-1], axis=0)
+        return points, slopes, ages
+
+    def segments(self, *, open_pause: bool = True) -> list[Segment]:
+        """The clock as rows from the first activity on, with or without the pause that is still open."""
+        if self.first is None or self.last is None:
+            return []
+        pauses = [*self.pauses, *([(self.last + PAUSE_AFTER, NEVER)] if open_pause else [])]
+        points = {self.first, *(since for since, _ in self.rates[1:]), *(edge for pause in pauses for edge in pause)}
+        return [
+            Segment(point, self._slopes(point), any(start <= point < end for start, end in pauses))
+            for point in sorted(points - {NEVER})
+        ]
+
+    def _slopes(self, at: int) -> Slopes:
+        return next((slopes for since, slopes in reversed(self.rates[1:]) if since <= at), self.rates[0][1])
+
+    def sensitive(self, now: int) -> list[Span]:
+        """Closed spans up to `now` in which an activity not yet known would change an age at or before `now`."""
+        if self.first is None or self.last is None:
+            return [(-(2**62), now)]
+        spans = [(-(2**62), self.first - 1)]
+        spans += [(start - PAUSE_AFTER + 1, start) for start, _ in self.pauses]
+        if self.last + PAUSE_AFTER < now:
+            spans.append((self.last + 1, now))
+        return [(low, min(high, now)) for low, high in spans if low <= now]
+
+
+def from_segments(segments: Iterable[Segment], *, epoch: int | None, first: int | None, last: int | None) -> Clock:
+    """The clock that rows describe, in any order; an open pause among them is told by `last` alone."""
+    rates: list[tuple[int, Slopes]] = []
+    pauses: list[Span] = []
+    opened = None
+    for segment in sorted(segments, key=lambda segment: segment.from_at):
+        if not rates or rates[-1][1] != segment.slopes:
+            rates.append((segment.from_at, segment.slopes))
+        if segment.paused and opened is None:
+            opened = segment.from_at
+        elif not segment.paused and opened is not None:
+            pauses.append((opened, segment.from_at))
+            opened = None
+    return Clock(epoch, first, last, tuple(rates), tuple(pauses))
+
+
+def observe(clock: Clock, activity: ArrayLike, *, rates: Rates, now: int) -> Clock:
+    """
+    The clock after hearing of activity at or before `now`, and of the rates in force at `now`.
+
+    A function of what is known, not of how often it is asked: hearing of activity in parts, in any order, gives
+    the clock of hearing all at once, unless a part lies inside a pause that another part had closed.
+    activity: int64[n], any order, repeats allowed. A changed rate holds from `now` on, never backwards.
+    """
+    heard = np.unique(np.asarray(activity, np.int64))
+    heard = heard[heard <= now]
+    if clock.first is None or clock.last is None:
+        if not heard.size:
+            return clock
+        first = int(heard[0])
+        return Clock(first, first, int(heard[-1]), ((first, rates.slopes),), tuple(_gaps(heard)))
+    pauses = [*_gaps([*heard[heard < clock.first], clock.first]), *clock.pauses]
+    for late in heard[(heard > clock.first) & (heard < clock.last)].tolist():
+        pauses = [shrunk for pause in pauses if (shrunk := _begin_after(pause, late)) is not None]
+    pauses += _gaps([clock.last, *heard[heard > clock.last]])
+    first, last = clock.first, clock.last
+    if heard.size:
+        first, last = min(first, int(heard[0])), max(last, int(heard[-1]))
+    changed = clock.rates
+    if rates.slopes != changed[-1][1] and (len(changed) == 1 or now >= changed[-1][0]):
+        earlier = tuple(rate for rate in changed[1:] if rate[0] < now)
+        changed = (changed[0], *earlier, (now, rates.slopes))
+    return replace(clock, first=first, last=last, rates=changed, pauses=tuple(pauses))
+
+
+def _gaps(instants: ArrayLike) -> list[Span]:
+    known = np.asarray(instants, np.int64)
+    wide = np.flatnonzero(np.diff(known) > PAUSE_AFTER)
+    return [(int(known[i]) + PAUSE_AFTER, int(known[i + 1])) for i in wide]
+
+
+def _begin_after(pause: Span, late: int) -> Span | None:
+    start, end = pause
+    if start - PAUSE_AFTER < late <= start:
+        start = late + PAUSE_AFTER
+    return (start, end) if start < end else None
+
+
+def rewritten(old: Clock, new: Clock) -> Span | None:
+    """
+    Where the past was rewritten: ages differ only before the first or after the second instant; None: nowhere.
+
+    An end of the pair that did not change is -NEVER or NEVER.
+    """
+    if old.first is None or old == new:
+        return None
+    points = np.array(sorted({segment.from_at for clock in (old, new) for segment in clock.segments()} | {old.epoch}))
+    kinds = np.arange(3)
+    differs = (np.abs(old.age(points[:, None], kinds) - new.age(points[:, None], kinds)) > 1e-12).any(axis=1)
+    slopes_differ = _slopes_at(old, int(points[-1])) != _slopes_at(new, int(points[-1]))
+    later = points[(points >= old.epoch) & differs]
+    earlier = points[(points < old.epoch) & differs]
+    if later.size:
+        after = int(points[np.searchsorted(points, later[0]) - 1])
+    else:
+        after = int(points[-1]) if slopes_differ else NEVER
+    first_slopes_differ = old.segments()[0].paused != new.segments()[0].paused
+    before = old.first if earlier.size or first_slopes_differ else -NEVER
+    return None if (before, after) == (-NEVER, NEVER) else (before, after)
+
+
+def _slopes_at(clock: Clock, at: int) -> Slopes:
+    segment = [segment for segment in clock.segments() if segment.from_at <= at][-1]
+    return (0.0, 0.0, 0.0) if segment.paused else segment.slopes

@@ -1,0 +1,206 @@
+"""Associate: link what was shown together, and what such links imply."""
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from consolidator.laws.association import Inference, Pair, Shown, pairs, shown, strengthen, strongest_new
+from consolidator.laws.clock import ASSOCIATION, Clock
+from consolidator.laws.fading import DEAD, fades_age
+from consolidator.laws.strength import strength_at
+from consolidator.plan import Decision, Events, Row
+from consolidator.steps.rows import Link
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """One showing of a memory (aliases followed) in a turn; `new` where no night has seen it."""
+
+    key: int
+    memory: int
+    name: str
+    mode: str
+    score: float | None
+    at: int
+    linked: bool
+    in_base: bool
+    new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CoRetrieval:
+    """Two memories shown in one turn: when, how much it links them, and by which new exposures."""
+
+    pair: Pair
+    at: int
+    amount: float
+    exposures: tuple[int, ...]
+
+
+def co_retrievals(turn: Iterable[Exposure]) -> list[CoRetrieval]:
+    """The pairs that a turn links and that no earlier night has linked for it."""
+    exposures = list(turn)
+    fresh: dict[int, list[int]] = {}
+    for one in exposures:
+        if one.new:
+            fresh.setdefault(one.memory, []).append(one.key)
+    counted = {pair for pair, _, _ in pairs(_shown(one for one in exposures if one.linked))}
+    return [
+        CoRetrieval(pair, at, amount, (*fresh.get(pair[0], ()), *fresh.get(pair[1], ())))
+        for pair, at, amount in pairs(_shown(exposures))
+        if pair not in counted
+    ]
+
+
+def counted_before(turn: Iterable[Exposure], pair: Pair) -> list[tuple[int, float]]:
+    """When and how much a turn, as counted here by earlier nights, linked a pair; nothing that came in its base."""
+    exposures = [one for one in turn if one.linked]
+    based = {known for known, _, _ in pairs(_shown(one for one in exposures if one.in_base))}
+    return [(at, amount) for known, at, amount in pairs(_shown(exposures)) if known == pair and pair not in based]
+
+
+def _shown(exposures: Iterable[Exposure]) -> list[Shown]:
+    by_memory: dict[int, list[Exposure]] = {}
+    for one in exposures:
+        by_memory.setdefault(one.memory, []).append(one)
+    return [
+        shown(memory, rows[0].name, ((row.mode, row.score, row.at) for row in rows))
+        for memory, rows in by_memory.items()
+    ]
+
+
+def is_late(link: Link, at: int) -> bool:
+    """Whether a co-retrieval comes before one already counted, so that the link is replayed from its base."""
+    grown = link.base_at is None or link.weight_at > link.base_at
+    return not link.inferred and link.revision is not None and grown and at < link.weight_at
+
+
+def link(
+    found: Sequence[CoRetrieval], links: Mapping[Pair, Link], history: Mapping[Pair, Sequence[tuple[int, float]]], *,
+    scope_key: int, clock: Clock, now: int,
+) -> tuple[list[Decision], dict[Pair, Link]]:  # fmt: skip
+    """
+    Each pair's weight after its turns, in order of time.
+
+    links: the rows there are. history: for pairs replayed from their base, the co-retrievals counted before.
+    Returns one decision a pair and the links as they then are.
+    """
+    by_pair: dict[Pair, list[CoRetrieval]] = {}
+    for one in found:
+        by_pair.setdefault(one.pair, []).append(one)
+    order = sorted(by_pair.keys() | history.keys())
+    starts = [_start(links.get(pair), pair in history) for pair in order]
+    events = [
+        (i, at, amount)
+        for i, pair in enumerate(order)
+        for at, amount in sorted([*history.get(pair, ()), *((one.at, one.amount) for one in by_pair.get(pair, ()))])
+    ]
+    owner = [i for i, _, _ in events]
+    first = dict(reversed([(i, at) for i, at, _ in events]))
+    since = [first.get(i, 0) if at is None else at for i, (_, at) in enumerate(starts)]
+    weight, weight_at = strengthen(
+        clock, [value for value, _ in starts], since, owner, [at for _, at, _ in events],
+        [amount for _, _, amount in events],
+    )  # fmt: skip
+    fades = fades_age(clock.age(weight_at, ASSOCIATION), weight, floor=DEAD)
+    current = strength_at(
+        clock,
+        [links[pair].weight if pair in links else 0.0 for pair in order],
+        [links[pair].weight_at if pair in links else now for pair in order],
+        now,
+        ASSOCIATION,
+    )
+    decisions, changed = [], {}
+    for i, pair in enumerate(order):
+        head = {"weight": float(weight[i]), "weight_at": int(weight_at[i]), "fades_age": float(fades[i])}
+        because = _because(by_pair.get(pair, []), pair in history, float(current[i]), float(weight[i]))
+        shown_by = tuple(dict.fromkeys((key, True) for one in by_pair.get(pair, ()) for key in one.exposures))
+        decision = _decide("linked", pair, links.get(pair), head, because, scope_key, Events(exposures=shown_by))
+        decisions.append(decision)
+        row = links.get(pair)
+        base = (row.base_weight, row.base_at) if row and not row.inferred else (0.0, None)
+        changed[pair] = Link(
+            (row.revision or 0) + 1 if row else 0, head["weight"], int(weight_at[i]), *base, False, None,
+            head["fades_age"],
+        )  # fmt: skip
+    return decisions, changed
+
+
+def infer(
+    inference: Inference, changed: Iterable[Pair], judged: Mapping[Pair, Link], direct: Container[Pair], *,
+    revisions: Mapping[Pair, int | None], scope_key: int, clock: Clock, now: int,
+) -> list[Decision]:  # fmt: skip
+    """
+    Inferred links added, changed and removed around direct links that changed.
+
+    judged: the inferred links that a change may concern, judged anew through any middle. direct: pairs with a
+    direct link, which rules an inferred one out. revisions: of the legs, as stored.
+    """
+    implied = inference.around(changed)
+    decisions = []
+    fresh: dict[Pair, tuple[float, int]] = {}
+
+    def imply(pair: Pair, row: Link | None, path: tuple[float, int]) -> Decision:
+        weight, middle = path
+        fades = float(fades_age(clock.age(now, ASSOCIATION), weight, floor=DEAD))
+        head = {"weight": weight, "weight_at": now, "inferred": True, "via": middle, "fades_age": fades}
+        legs = [(min(end, middle), max(end, middle)) for end in pair]
+        reads = tuple(("associations", leg, revisions.get(leg)) for leg in legs)
+        return _decide("inferred", pair, row, head, f"its legs multiply to {weight:.3f}", scope_key, reads=reads)
+
+    for pair in sorted(implied.keys() | judged.keys()):
+        if pair in direct:
+            continue
+        row = judged.get(pair)
+        shut = pair[0] in inference.closed or pair[1] in inference.closed
+        path = None if shut else inference.best(pair, inference.between(pair) if row else implied[pair])
+        if row is None:
+            if path:
+                fresh[pair] = path
+        elif path is None:
+            decisions.append(_decide("inferred", pair, row, None, "no path of 0.1 or more is left", scope_key))
+        elif _differs(row, path, clock, now):
+            decisions.append(imply(pair, row, path))
+    return decisions + [imply(pair, None, fresh[pair]) for pair in strongest_new(fresh)]
+
+
+def _differs(row: Link, path: tuple[float, int], clock: Clock, now: int) -> bool:
+    weight = float(strength_at(clock, row.weight, row.weight_at, now, ASSOCIATION))
+    return row.via != path[1] or abs(weight - path[0]) > 1e-12
+
+
+def _decide(
+    verb: str, pair: Pair, row: Link | None, head: dict[str, object] | None, because: str, scope_key: int,
+    events: Events = Events(), reads: tuple[tuple[str, Row, int | None], ...] = (),
+) -> Decision:  # fmt: skip
+    whole = {"scope_key": scope_key, "base_weight": 0.0, "base_at": None, "inferred": False, "via": None}
+    if row is None:
+        before, after = None, {**whole, **(head or {})}
+    elif head is None:
+        before, after = {"scope_key": scope_key, **_columns(row)}, None
+    else:
+        grounded = {"base_weight": 0.0, "base_at": None} if row.inferred and verb == "linked" else {}
+        after = {**({"inferred": False, "via": None} if row.inferred else {}), **grounded, **head}
+        before = {name: getattr(row, name) for name in after}
+    revision = row.revision if row else None
+    return Decision(
+        "associate", verb, "associations", pair, revision, before, after, because, reads, events
+    )  # fmt: skip
+
+
+def _columns(row: Link) -> dict[str, object]:
+    names = ("weight", "weight_at", "base_weight", "base_at", "inferred", "via", "fades_age")
+    return {name: getattr(row, name) for name in names}
+
+
+def _start(row: Link | None, anew: bool) -> tuple[float, int | None]:
+    if row is None or row.inferred:
+        return 0.0, None
+    return (row.base_weight, row.base_at) if anew else (row.weight, row.weight_at)
+
+
+def _because(turns: Sequence[CoRetrieval], anew: bool, before: float, after: float) -> str:
+    together = f"shown together in {len(turns)} turn{'s' if len(turns) != 1 else ''}" if turns else "replayed"
+    late = ", counted from its base" if anew else ""
+    return f"{together}{late}: weight {before:.3f} -> {after:.3f}"
+
+

@@ -1,0 +1,46 @@
+"""Shift: turn the future into the present and the present into the past."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from consolidator.laws.temporal import Temporal, temporal
+from consolidator.plan import Decision
+from consolidator.steps.rows import Memory, change
+
+
+def shift(memories: Iterable[Memory], *, zone: str, now: int) -> tuple[list[Decision], dict[int, Memory]]:
+    """
+    The temporal state of each memory follows from its anchor and `now`, however many nights were missed.
+
+    Returns the decisions and the memories as they then are, also those of which only the next shift is new.
+    """
+    decisions, judged = [], {}
+    for memory in memories:
+        found = temporal_of(memory, zone=zone, now=now)
+        after = {
+            "temporal_state": found.state, "temporal_anchor": found.anchor, "temporal_end": found.end,
+        }  # fmt: skip
+        noted = replace(memory, shifts_at=found.shifts_at, protected_until=found.protected_until)
+        if all(getattr(memory, name) == value for name, value in after.items()):
+            judged[memory.key] = noted
+            continue
+        derived = {"shifts_at": found.shifts_at, "protected_until": found.protected_until}
+        decision, judged[memory.key] = change(
+            memory, "shift", "shifted", _because(memory, found), **after, **derived
+        )  # fmt: skip
+        decisions.append(decision)
+    return decisions, judged
+
+
+def temporal_of(memory: Memory, *, zone: str, now: int) -> Temporal:
+    """The law asked of a row."""
+    return temporal(
+        memory.temporal_state, memory.temporal_anchor, memory.temporal_end, memory.recurrence,
+        memory.recurrence_start, zone=zone, now=now,
+    )  # fmt: skip
+
+
+def _because(memory: Memory, found: Temporal) -> str:
+    moved = f", anchor {memory.temporal_anchor} -> {found.anchor}" if found.anchor != memory.temporal_anchor else ""
+    until = f" to {found.end}" if found.end else ""
+    return f"{memory.temporal_state} -> {found.state}: anchored at {found.anchor}{until}{moved}"
