@@ -37,10 +37,10 @@ $(READY): pyproject.toml
 	@touch $@
 
 test: $(READY)
-	$(PYTEST) -n 2 --hypothesis-profile=steady $(PYTEST_ARGS)
+	$(PYTEST) -n 2 $(PYTEST_ARGS)
 
 crash: $(READY)
-	CONSOLIDATOR_CRASH_KILLS=200 $(PYTEST) tests/crash --hypothesis-profile=steady $(PYTEST_ARGS)
+	CONSOLIDATOR_CRASH_KILLS=200 $(PYTEST) tests/crash $(PYTEST_ARGS)
 
 lint: $(READY)
 	$(PY) -m ruff check .
