@@ -1,0 +1,36 @@
+"""Postgres databases as stores: connections, and the advisory lock that only an unpooled one may hold."""
+
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.pool import NullPool
+
+from consolidator.store.answers import tell
+
+CONNECT_TIMEOUT_SECONDS = 10
+
+
+def engine(url: sa.URL) -> sa.Engine:
+    """A small pool of connections, made when first needed."""
+    return _engine(url, pool_size=2, max_overflow=2)
+
+
+def unpooled(url: sa.URL) -> sa.Engine:
+    """Connections of their own, each statement a transaction: what a session holds ends with it."""
+    return _engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+
+
+def wait_for_founding(connection: sa.Connection) -> None:
+    """Wait until no other transaction makes or migrates a store in this database."""
+    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_FOUNDING)))
+
+
+_FOUNDING = int.from_bytes(b"consolid")
+
+
+def _engine(url: sa.URL, **options: Any) -> sa.Engine:
+    defaults = {"connect_timeout": CONNECT_TIMEOUT_SECONDS, "fallback_application_name": "consolidator"}
+    arguments = {name: value for name, value in defaults.items() if name not in url.query}
+    made = sa.create_engine(url, connect_args=arguments, **options)
+    tell(made, url)
+    return made

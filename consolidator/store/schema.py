@@ -1,0 +1,134 @@
+"""
+The schema of a store: which version it has, and how it gets a newer one.
+
+A store is only ever changed to a newer schema when asked (`migrate`), in one transaction, and a SQLite file is
+copied aside first. A store newer than this program is refused.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import sqlalchemy as sa
+
+import consolidator
+from consolidator.errors import ConsolidatorError, StoreUnusable
+from consolidator.store.tables import SCHEMA_VERSION, meta
+from consolidator.store.urls import shown
+
+OURS = frozenset({"meta", "identities", "memories", "alembic_version"})
+
+# Keyword search, built by the migrations like every table. SQLite's index holds no text of its own: it is told of
+# each change by triggers. Both read `words` where it is given, else the content.
+SEARCH_DDL = {
+    "sqlite": (
+        "CREATE VIRTUAL TABLE memory_words USING fts5(words, content = '', tokenize = 'unicode61')",
+        """CREATE TRIGGER memory_words_insert AFTER INSERT ON memories BEGIN
+    INSERT INTO memory_words (rowid, words) VALUES (new."key", coalesce(new.words, new.content));
+END""",
+        """CREATE TRIGGER memory_words_delete AFTER DELETE ON memories BEGIN
+    INSERT INTO memory_words (memory_words, rowid, words)
+    VALUES ('delete', old."key", coalesce(old.words, old.content));
+END""",
+        """CREATE TRIGGER memory_words_update AFTER UPDATE OF "key", words, content ON memories BEGIN
+    INSERT INTO memory_words (memory_words, rowid, words)
+    VALUES ('delete', old."key", coalesce(old.words, old.content));
+    INSERT INTO memory_words (rowid, words) VALUES (new."key", coalesce(new.words, new.content));
+END""",
+    ),
+    "postgresql": (
+        "CREATE INDEX ix_memories_words ON memories USING gin (to_tsvector('simple', coalesce(words, content)))",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a database holds: the names of its tables, and where it is a store, its schema version and id."""
+
+    tables: frozenset[str]
+    version: str | None = None
+    store_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Migration:
+    """What `migrate` did: from which version to which, and where the older file was copied. Equal: nothing."""
+
+    before: str
+    after: str
+    copy: Path | None = None
+
+
+def look(connection: sa.Connection) -> Found:
+    """What the database holds, ours or not."""
+    tables = frozenset(sa.inspect(connection).get_table_names())
+    if connection.dialect.name == "postgresql":
+        tables -= frozenset(connection.scalars(sa.text(_OF_EXTENSIONS)))
+    if not tables >= OURS:
+        return Found(tables)
+    store_id = connection.scalar(sa.select(meta.c.value).where(meta.c.name == "store_id"))
+    return Found(tables, schema_version(connection), store_id)
+
+
+_OF_EXTENSIONS = """
+SELECT relname
+FROM pg_class
+JOIN pg_depend ON classid = 'pg_class'::regclass AND objid = pg_class.oid AND deptype = 'e'
+WHERE relnamespace = current_schema()::regnamespace
+"""
+
+
+def schema_version(connection: sa.Connection) -> str | None:
+    """The version of a store's schema."""
+    version: str | None = connection.scalar(sa.text("SELECT version_num FROM alembic_version"))
+    return version
+
+
+def insist(found: Found, url: sa.URL, *, current: bool = True) -> Found:
+    """The same, where it is a store that this program can use. StoreUnusable says why not, and what next."""
+    if not found.tables:
+        raise StoreUnusable(f"{shown(url)}: holds no store yet; make one with `consolidate init`")
+    if found.store_id is None or found.version is None:
+        names = ", ".join(sorted(found.tables)[:3])
+        reads = "read it with `consolidate import formative`" if "message_memory_attribution" in found.tables else ""
+        raise StoreUnusable(f"{shown(url)}: not a store of consolidator (it holds {names}); {reads or 'name another'}")
+    if found.version > SCHEMA_VERSION:
+        raise StoreUnusable(
+            f"{shown(url)}: its schema {found.version} is newer than this program's {SCHEMA_VERSION}; "
+            "upgrade consolidator"
+        )
+    if current and found.version < SCHEMA_VERSION:
+        raise StoreUnusable(
+            f"{shown(url)}: its schema {found.version} is older than this program's {SCHEMA_VERSION}; "
+            "run `consolidate migrate`"
+        )
+    return found
+
+
+def upgrade(connection: sa.Connection) -> None:
+    """Bring the schema to this program's version inside the caller's transaction."""
+    from alembic import command  # 0.3 s that only a migration pays
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, SCHEMA_VERSION)
+
+
+def make(connection: sa.Connection) -> str:
+    """Make the tables of a store, and its id, inside the caller's transaction. Returns the id."""
+    upgrade(connection)
+    store_id = str(uuid4())
+    connection.execute(sa.insert(meta).values(name="store_id", value=store_id))
+    return store_id
+
+
+def migrations_folder() -> Path:
+    """Where the migrations are: inside the installed package, or beside it in a checkout."""
+    package = Path(consolidator.__file__).parent
+    for folder in (package / "_migrations", package.parent / "migrations"):
+        if (folder / "versions").is_dir():
+            return folder
+    raise ConsolidatorError(f"{package}: installed without its migrations; install consolidator again")
