@@ -2,6 +2,7 @@
 
 import ipaddress
 import os
+import shutil
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import settings
 from sqlalchemy import make_url
 
+from consolidator.store.engine import open_store
 from tests.postgres import PostgresMissing, fresh_database, running_postgres
 
 # `steady` tries the same examples every time; --hypothesis-profile=explore looks for new ones.
@@ -85,6 +87,35 @@ def sqlite_url(tmp_path: Path) -> str:
 def store_url(request: pytest.FixtureRequest) -> str:
     """The URL of a store that is still to be made, once on each kind: what the contract suite runs over."""
     return request.getfixturevalue(f"{request.param}_url")
+
+
+@pytest.fixture(scope="session")
+def made_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store that was just made, to be copied."""
+    path = tmp_path_factory.mktemp("made") / "store.db"
+    open_store(f"sqlite:///{path}", mode="create").close()
+    return path
+
+
+@pytest.fixture(scope="session")
+def made_postgres(postgres_dsn: str) -> Iterator[str]:
+    """The name of a database with a store that was just made, to be copied."""
+    with fresh_database(postgres_dsn) as url:
+        open_store(url, mode="create").close()
+        yield str(make_url(url).database)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def made_store_url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The URL of an empty store, once on each kind: quicker than making one, but all have the same store id."""
+    if request.param == "sqlite":
+        url = request.getfixturevalue("sqlite_url")
+        shutil.copy(request.getfixturevalue("made_sqlite"), make_url(url).database)
+        yield url
+    else:
+        made = request.getfixturevalue("made_postgres")
+        with fresh_database(request.getfixturevalue("postgres_dsn"), template=made) as url:
+            yield url
 
 
 @pytest.fixture(scope="session")

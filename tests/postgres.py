@@ -84,12 +84,12 @@ def running_postgres(**settings: str) -> Iterator[str]:
 
 
 @contextmanager
-def fresh_database(server_url: str) -> Iterator[str]:
-    """The URL of a new empty database on that server, dropped at the end of the block."""
+def fresh_database(server_url: str, *, template: str = "template0") -> Iterator[str]:
+    """The URL of a new database on that server, a copy of `template`, dropped at the end of the block."""
     server = create_engine(server_url, isolation_level="AUTOCOMMIT", poolclass=NullPool)
     name = f"consolidator_test_{uuid4().hex}"
     with server.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'"))
+        connection.execute(text(f"CREATE DATABASE {name} TEMPLATE {template} ENCODING 'UTF8' STRATEGY file_copy"))
     try:
         yield make_url(server_url).set(database=name).render_as_string(hide_password=False)
     finally:
