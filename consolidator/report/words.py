@@ -1,0 +1,218 @@
+"""
+What the night did, in words, by rule: sentences and phrases that every rendering shares.
+
+Zeros are passed over, one memory is not "1 memories", and no sentence holds memory text.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from consolidator.instants import to_datetime
+from consolidator.plan import STEPS
+from consolidator.report.report import NIGHTS, SEEN, Report, ScopeReport, StepReport
+from consolidator.report.tame import one_line
+from consolidator.scopes import canonical, spell
+
+FAILED = {
+    1: "The night failed on the way",
+    2: "The night could not run",
+    3: "The night was done in part",
+    11: "The night did not run, because another one holds the scope",
+}
+
+# verb: what one and what many rows are called, and what happened to them
+_DONE = {
+    "reinforced": ("memory", "memories", "reinforced"),
+    "clock": ("clock", "clocks", "set"),
+    "linked": ("pair", "pairs", "linked"),
+    "inferred": ("inferred link", "inferred links", "added, changed or removed"),
+    "shifted": ("memory", "memories", "shifted in time"),
+    "archived": ("memory", "memories", "archived"),
+    "revived": ("memory", "memories", "revived"),
+    "unlinked": ("faded link", "faded links", "removed"),
+    "merged": ("memory", "memories", "merged"),
+    SEEN: ("event", "events", "read without effect"),
+}
+
+LABELS = {
+    "reinforced": "reinforced",
+    "shifted": "shifted in time",
+    "archived": "archived",
+    "revived": "revived",
+    "linked": "pairs linked",
+    "inferred": "inferred links",
+    "unlinked": "faded links removed",
+    "merged": "merged",
+    "stale": "left out as stale",
+}
+
+
+def summary(report: Report) -> str:
+    """One to three friendly sentences that speak of what matters; a quiet night is one short line."""
+    told = [failure(report), work(report), concern(report)]
+    if any(told):
+        return " ".join(filter(None, told))
+    if not report.scopes:
+        return "A quiet night: there is nothing to look after yet."
+    return "A quiet night: nothing is due." if report.dry_run else "A quiet night: nothing was due."
+
+
+def work(report: Report) -> str:
+    """Up to two sentences on what was done; empty where nothing was."""
+    return " ".join(filter(None, [_memories(report), _links(report)]))
+
+
+def problem(report: Report) -> str:
+    """What went wrong or stopped happening; empty where nothing did."""
+    return " ".join(filter(None, [failure(report), concern(report)]))
+
+
+def failure(report: Report) -> str:
+    """One sentence on what ended the night; empty where it came to its end, if only in part."""
+    if report.error is None and (report.exit_code == 0 or (report.exit_code == 3 and report.totals["stale"])):
+        return ""
+    failed = FAILED.get(report.exit_code, f"The night ended with exit code {report.exit_code}")
+    return ": ".join(filter(None, [failed, (report.error or "").rstrip(".")])) + "."
+
+
+def concern(report: Report) -> str:
+    """One sentence on what was left out or stopped happening; empty where there is nothing of the kind."""
+    if stale := report.totals["stale"]:
+        left = counted(
+            stale, "decision was left out because what it rests", "decisions were left out because what they rest"
+        )
+        return f"{left} on changed meanwhile; the next night looks again."
+    if report.stopped:
+        return f"Nothing has happened for {NIGHTS} nights: do your agent's memories still arrive here?"
+    return ""
+
+
+def _memories(report: Report) -> str:
+    totals = report.totals
+    clauses = [
+        (totals["reinforced"], "replay", "replayed", "the use of {}", "memory", "memories"),
+        (totals["shifted"], "move", "moved", "{} on in time", "dated memory", "dated memories"),
+        (totals["archived"], "send", "sent", "{} to the archive", "memory", "memories"),
+        (totals["revived"], "bring", "brought", "{} back", "archived memory", "archived memories"),
+        (totals["merged"], "merge", "merged", "{} that said the same", "memory", "memories"),
+    ]
+    busy = sum(not scope.quiet for scope in report.scopes)
+    return _sentence(report, clauses, "", f", across {busy} scopes" if busy > 1 else "")
+
+
+def _links(report: Report) -> str:
+    totals = report.totals
+    clauses = [
+        (totals["linked"], "link", "linked", "{} that came up together", "pair of memories", "pairs of memories"),
+        (totals["unlinked"], "let", "let", "{} go", "faded link", "faded links"),
+    ]
+    if not any(count for count, *_ in clauses):
+        clauses = [(totals["inferred"], "bring", "brought", "{} up to date", "inferred link", "inferred links")]
+    return _sentence(report, clauses, " also" if _memories(report) else "", "")
+
+
+def _sentence(report: Report, clauses: Iterable[tuple[int, str, str, str, str, str]], also: str, where: str) -> str:
+    parts = [
+        f"{plain if report.dry_run else past} {rest.format(counted(count, one, many))}"
+        for count, plain, past, rest, one, many in clauses
+        if count
+    ]
+    if not parts:
+        return ""
+    would = " would" if report.dry_run else ""
+    return f"I{would}{also} {listed(parts)}{where}."
+
+
+def heading(report: Report) -> str:
+    """Which night this is."""
+    moment = to_datetime(report.as_of)
+    what = "Preview of the night" if report.dry_run else "Night"
+    return f"{what} of {moment:%Y-%m-%d %H:%M} UTC"
+
+
+def did(step: StepReport, *, dry_run: bool) -> str:
+    """What a step did, as one phrase: `3 memories archived, 1 memory revived`; empty where nothing."""
+    counts = {**step.counts, SEEN: step.seen}
+    return ", ".join(_done(verb, count, dry_run) for verb, count in counts.items() if count)
+
+
+def _done(verb: str, count: int, dry_run: bool) -> str:
+    one, many, done = _DONE.get(verb, ("row", "rows", verb))
+    return f"{counted(count, one, many)} {'to be ' if dry_run and verb != SEEN else ''}{done}"
+
+
+def idle(scope: ScopeReport) -> list[tuple[str, str]]:
+    """(steps, why they did nothing): steps with the same reason together, in their order."""
+    reasons: dict[str, list[str]] = {}
+    for step in scope.steps:
+        if step.because_nothing is not None:
+            reasons.setdefault(step.because_nothing, []).append(step.step)
+    return [(", ".join(steps), because) for because, steps in reasons.items()]
+
+
+def alike(scopes: Iterable[ScopeReport]) -> list[tuple[str, ScopeReport]]:
+    """(names, scope): scopes of which the report says exactly the same, told together."""
+    groups: list[tuple[list[str], ScopeReport]] = []
+    for scope in scopes:
+        for names, first in groups[-1:]:
+            if scope.quiet and (scope.steps, scope.notes) == (first.steps, first.notes):
+                names.append(scope_name(scope.scope))
+                break
+        else:
+            groups.append(([scope_name(scope.scope)], scope))
+    return [(_names(names), scope) for names, scope in groups]
+
+
+def _names(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return f"Scope {names[0]}"
+    shown = "; ".join(names[:3])
+    return f"Scopes {shown}" + (f"; and {len(names) - 3:,} more" if len(names) > 3 else "")
+
+
+def scope_name(scope: Mapping[str, str]) -> str:
+    """A scope as `--scope` takes it: `project=atlas,user=ada`; the empty one is `{}`."""
+    return one_line(spell(canonical(scope)))
+
+
+def not_asked(report: Report) -> str:
+    """The steps that `--steps` left out, as one line; empty where all ran."""
+    ran = {step.step for scope in report.scopes for step in scope.steps}
+    left = [step for step in STEPS if step not in ran]
+    return f"Not asked for: {', '.join(left)}." if left and ran else ""
+
+
+def told(report: Report) -> list[str]:
+    """The totals worth a line: those that are not zero tonight or were not in the nights before."""
+    return [name for name in LABELS if report.totals[name] or report.average.get(name)]
+
+
+def nights_before(report: Report) -> str:
+    """`the last 7 nights`, `the last night`."""
+    nights = len(report.earlier)
+    return "the last night" if nights == 1 else f"the last {nights} nights"
+
+
+def farewell(report: Report) -> str:
+    """What the reader may do next, before the undo command; empty where there is none."""
+    if report.dry_run:
+        return "This is a preview: nothing was changed."
+    if report.undoable:
+        return ""
+    if report.totals["unlinked"]:
+        return "Only faded links were removed; there is nothing to undo."
+    return "Nothing was changed; there is nothing to undo."
+
+
+def undo_command(report: Report) -> str:
+    """The command that takes the night back; empty where there is nothing to take back."""
+    return f"consolidate undo {report.run_id}" if report.undoable else ""
+
+
+def counted(count: int, one: str, many: str) -> str:
+    """`1 memory`, `2,400 memories`."""
+    return f"{count:,} {one if count == 1 else many}"
+
+
+def listed(parts: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
