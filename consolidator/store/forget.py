@@ -7,14 +7,14 @@ read the memory would write its text into the report after the deletion.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
-from consolidator.store import tables
+from consolidator.report.document import without_memory
 from consolidator.store.care import heirs
 from consolidator.store.engine import Store
 from consolidator.store.find import Found
@@ -64,8 +64,8 @@ def forget(store: Store, found: Sequence[Found], *, now: int, wall_clock: Callab
             if store.dialect == "sqlite":
                 conn.exec_driver_sql("PRAGMA secure_delete=ON")
             keys = {each.key for each in found}
-            merged = _relatives(conn, keys, tables.merge_sources.c.source_key, tables.merge_sources.c.memory_key)
-            sources = _relatives(conn, keys, tables.merge_sources.c.memory_key, tables.merge_sources.c.source_key)
+            merged = _relatives(conn, keys, merge_sources.c.source_key, merge_sources.c.memory_key)
+            sources = _relatives(conn, keys, merge_sources.c.memory_key, merge_sources.c.source_key)
             for each in found:
                 _forget_one(conn, each, now=now)
             if store.dialect == "sqlite":
@@ -171,7 +171,7 @@ def _forget_merges(conn: sa.Connection, key: int) -> None:
     conn.execute(sa.delete(kept_replies).where(kept_replies.c.request_hash.in_(replies)))
 
 
-def _forget_journal(conn: sa.Connection, found: Found, traces: Traces, removed: dict[str, set[int]]) -> None:
+def _forget_journal(conn: sa.Connection, found: Found, traces: Traces, removed: Mapping[str, set[int]]) -> None:
     """
     Delete the journal rows of the memory and of its links, and its name and words from the rows of others.
 
@@ -182,7 +182,7 @@ def _forget_journal(conn: sa.Connection, found: Found, traces: Traces, removed: 
     for row in list(filter(lambda row: _concerns(row, found.key, traces, removed), rows)):
         mine = found.key in (row["row_a"], row["row_b"]) and row["table_name"] in ("memories", "associations")
         mine = mine or _refers(row["before"], found.key) or _refers(row["after"], found.key)
-        events = _without(row["events"], removed)
+        events = _without(row["events"], found.key, removed)
         this = sa.and_(decisions.c.run_key == row["run_key"], decisions.c.sequence == row["sequence"])
         if not mine:
             because = row["because"] if not traces.in_text(row["because"]) else "a memory since forgotten had a part in it"
@@ -198,13 +198,13 @@ def _forget_journal(conn: sa.Connection, found: Found, traces: Traces, removed: 
             )
 
 
-def _concerns(row: Any, key: int, traces: Traces, removed: dict[str, set[int]]) -> bool:
+def _concerns(row: Any, key: int, traces: Traces, removed: Mapping[str, set[int]]) -> bool:
     return (
         key in (row["row_a"], row["row_b"])
         or _refers(row["before"], key)
         or _refers(row["after"], key)
         or traces.in_text(row["because"])
-        or (any(removed.values()) and _without(row["events"], removed) != row["events"])
+        or _without(row["events"], key, removed) != row["events"]
     )
 
 
@@ -215,22 +215,28 @@ def _refers(values: str | None, key: int) -> bool:
     return key in (document.get("via"), document.get("superseded_by"))
 
 
-def _without(events: str | None, removed: dict[str, set[int]]) -> str | None:
-    """Journal text of events without the removed ones; unchanged text where none was there, None where none is left."""
+def _without(events: str | None, key: int, removed: Mapping[str, set[int]]) -> str | None:
+    """Journal text of events without the forgotten; unchanged text where none was there, None where none is left."""
     if not events:
         return events
     document = json.loads(events)
-    kept = {
-        name: [event for event in marks if event[0] not in removed.get(name, ())] for name, marks in document.items()
-    }
+    kept = {name: [mark for mark in marks if not _is_gone(name, mark, key, removed)] for name, marks in document.items()}
     if kept == document:
         return events
-    return json.dumps(kept) if any(kept.values()) else None
+    return json.dumps(kept, separators=(",", ":")) if any(kept.values()) else None
+
+
+def _is_gone(name: str, mark: Any, key: int, removed: Mapping[str, set[int]]) -> bool:
+    if name == "memories":
+        return bool(mark == key)
+    if name == "links":
+        return key in mark
+    return mark[0] in removed.get(name, ())
 
 
 def _forget_reports(conn: sa.Connection, traces: Traces) -> None:
     reports = conn.execute(sa.select(runs.c.key, runs.c.report).where(runs.c.report.is_not(None))).all()
     for key, report in reports:
-        cleaned = traces.removed_from(report)
+        cleaned = without_memory(report, traces.id, traces.content)
         if cleaned != report:
             conn.execute(sa.update(runs).where(runs.c.key == key).values(report=cleaned))

@@ -1,7 +1,6 @@
 """Traces of a memory in what was written about it, and in the bytes of the file once its rows are gone."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -9,7 +8,6 @@ from consolidator.store.engine import Store
 
 _SHORTEST_ID = 8
 _TELLING_LENGTH = 12
-_GONE = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,25 +24,6 @@ class Traces:
         words, line = " ".join(self.content.split()), " ".join(text.split())
         telling = words[:_TELLING_LENGTH]
         return telling in line if len(words) >= _TELLING_LENGTH else words == line
-
-    def removed_from(self, document: Any) -> Any:
-        """A JSON document without the entries, in lists and objects, that name the memory or quote it."""
-        cleaned = self._clean(document)
-        return None if cleaned is _GONE else cleaned
-
-    def _clean(self, node: Any) -> Any:
-        if isinstance(node, str):
-            return _GONE if self.in_text(node) else node
-        if isinstance(node, list):
-            return [kept for kept in map(self._clean, node) if kept is not _GONE]
-        if isinstance(node, dict):
-            cleaned = {name: self._clean(value) for name, value in node.items() if not self.in_text(name)}
-            lost = any(value is _GONE for value in cleaned.values())
-            flat = not any(isinstance(value, dict | list) for value in node.values())
-            if lost and flat:
-                return _GONE
-            return {name: value for name, value in cleaned.items() if value is not _GONE}
-        return node
 
 
 def wipe(store: Store) -> bool:

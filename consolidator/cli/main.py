@@ -1,0 +1,126 @@
+"""`consolidate`: the commands, and how each ends: with an exit code and, where something is wrong, one line."""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import consolidator
+from consolidator.cli import care, files, look, nights, output, stores
+from consolidator.cli.session import start
+from consolidator.errors import ConsolidatorError
+
+TRACEBACK_VARIABLE = "CONSOLIDATOR_TRACEBACK"
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="consolidate",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+imports = typer.Typer(rich_markup_mode=None)
+
+for command in (stores.init, stores.migrate, stores.doctor):
+    app.command()(command)
+app.add_typer(imports, name="import", help="Take memories and events in. Twice is as once.")
+imports.command("jsonl")(files.import_jsonl)
+imports.command("formative")(files.import_formative)
+app.command("export")(files.export)
+for command in (nights.run, nights.apply, nights.undo, nights.runs, look.show):
+    app.command()(command)
+for command in (care.pin, care.unpin, care.restore, care.forget):
+    app.command()(command)
+app.command("stats")(look.stats)
+app.command("list")(look.list_)
+app.command("search")(look.search)
+app.command("history")(look.history)
+app.command("graph")(look.graph)
+
+
+@app.callback(invoke_without_command=True)
+def consolidate(
+    ctx: typer.Context,
+    store: Annotated[
+        str | None,
+        typer.Option("--store", metavar="URL", help="A SQLite path, sqlite:///PATH or postgresql://...; "
+                     "else $CONSOLIDATOR_STORE, else the settings, else a file in your data folder.",
+                     show_default=False),
+    ] = None,
+    settings: Annotated[
+        Path | None,
+        typer.Option("--settings", metavar="FILE", help="Settings to read instead of schedules.yaml in your "
+                     "configuration folder.", show_default=False),
+    ] = None,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+) -> None:
+    """
+    The night shift of an agent's memory.
+
+    \b
+    Start here:
+        consolidate init
+        consolidate import jsonl memories.jsonl
+        consolidate run --dry-run
+        consolidate run
+    """
+    if version:
+        output.emit(f"consolidate {consolidator.__version__}")
+        raise typer.Exit
+    if ctx.invoked_subcommand is None:
+        output.emit(ctx.get_help())
+        raise typer.Exit
+    ctx.obj = start(store, settings)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do one command and return its exit code."""
+    output.make_streams_safe()
+    try:
+        code = _do(list(sys.argv[1:] if arguments is None else arguments))
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        output.abandon_output()
+        return ConsolidatorError.exit_code
+    except ConsolidatorError as error:
+        return _end(str(error), error.exit_code)
+    except OSError as error:
+        if os.environ.get(TRACEBACK_VARIABLE):
+            raise
+        where = f"{error.filename}: " if error.filename else ""
+        return _end(f"{where}{error.strerror or error}", ConsolidatorError.exit_code)
+    except Exception as error:  # noqa: BLE001 - a fault of the program must end in one line too
+        if os.environ.get(TRACEBACK_VARIABLE):
+            raise
+        kind = type(error).__name__
+        return _end(
+            f"a fault of this program ({kind}: {error}); {TRACEBACK_VARIABLE}=1 shows where", ConsolidatorError.exit_code
+        )
+
+
+def _do(arguments: list[str]) -> int:
+    try:
+        code = app(arguments, standalone_mode=False)
+    except typer.TyperException as error:  # typer's own: a wrong option, a missing argument
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "consolidate"
+        return _end(f"{error.format_message()} (see `{command} --help`)", 2)
+    except typer.Abort:
+        return INTERRUPTED
+    return code if isinstance(code, int) else 0
+
+
+def _end(message: str, code: int) -> int:
+    """Say what is wrong in one line."""
+    try:
+        output.note(f"consolidate: {' '.join(message.split())}")
+    except OSError:
+        pass
+    return code

@@ -1,0 +1,158 @@
+"""What every command starts from: the store it was told of, the settings, the time, and what options mean."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from consolidator.errors import BadInput
+from consolidator.instants import format_instant, from_datetime, parse_instant
+from consolidator.scopes import canonical, parse_scope
+
+if TYPE_CHECKING:
+    from consolidator.laws.clock import Rates
+    from consolidator.settings import Settings
+    from consolidator.store.engine import Store
+
+STORE_VARIABLE = "CONSOLIDATOR_STORE"
+FOLDER = "consolidator"
+FILE = "memories.db"
+
+ScopeOption = Annotated[
+    str | None,
+    typer.Option("--scope", metavar="K=V,...", help="This scope exactly; '' is the empty one.", show_default=False),
+]
+AsOfOption = Annotated[
+    str | None, typer.Option("--as-of", metavar="T", help="An RFC 3339 time instead of the clock's.", show_default=False)
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")]
+OutputOption = Annotated[
+    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to a file instead.", show_default=False)
+]
+IdsArgument = Annotated[list[str], typer.Argument(metavar="ID...", help="Ids, or their first 8 or more characters.")]
+IdArgument = Annotated[str, typer.Argument(metavar="ID", help="An id, or its first 8 or more characters.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """The options before the command. store: a URL or a path, as given; settings_file: the one in use, if any."""
+
+    store: str | None
+    settings: "Settings"
+    settings_file: Path | None
+
+    @property
+    def url(self) -> str:
+        """The store: --store, else the variable, else the settings, else a file in the user's data folder."""
+        if self.store is not None:
+            return self.store
+        if os.environ.get(STORE_VARIABLE):
+            return os.environ[STORE_VARIABLE]
+        if self.settings.store is not None and self.settings_file is not None:
+            return beside(self.settings_file, self.settings.store)
+        return str(default_store())
+
+    @property
+    def is_default_store(self) -> bool:
+        """Whether nobody named a store."""
+        return self.url == str(default_store())
+
+    @property
+    def rates(self) -> "Rates":
+        """The rates in force."""
+        from consolidator.laws.clock import Rates
+
+        return Rates(**self.settings.rates.model_dump())
+
+    def open(self, mode: Literal["read", "write", "create"]) -> "Store":
+        """The open store. StoreUnusable says why not, and what next."""
+        from consolidator.store.engine import open_store
+
+        if mode == "create" and self.is_default_store:
+            default_store().parent.mkdir(parents=True, exist_ok=True)
+        return open_store(self.url, mode=mode)
+
+
+def start(store: str | None, settings_file: Path | None) -> Session:
+    """The session of a command. BadInput where the settings cannot be used."""
+    from consolidator.settings import FILE_NAME, Settings, load_settings
+
+    if settings_file is None:
+        settings_file = _config_folder() / FILE_NAME
+        if not settings_file.exists():
+            return Session(store, Settings(), None)
+    return Session(store, load_settings(settings_file), settings_file)
+
+
+def default_store() -> Path:
+    """The store where nobody named one."""
+    import platformdirs
+
+    return platformdirs.user_data_path(FOLDER) / FILE
+
+
+def _config_folder() -> Path:
+    import platformdirs
+
+    return platformdirs.user_config_path(FOLDER)
+
+
+def beside(file: Path, store: str) -> str:
+    """A store as a settings file names it: a relative path is relative to the file."""
+    scheme, separator, rest = store.partition("://")
+    if separator and not (scheme.startswith("sqlite") and rest.startswith("/") and not rest.startswith("//")):
+        return store
+    path = rest[1:] if separator else store
+    return str(file.absolute().parent / Path(path).expanduser())
+
+
+def clock() -> int:
+    """The time, by the clock on the wall."""
+    return from_datetime(datetime.now(UTC))
+
+
+def moment(text: str | None, *, ahead: bool, wall: int | None = None) -> int:
+    """The `now` of a command: --as-of, else the clock's. BadInput where it is no time, or lies ahead and may not."""
+    wall = clock() if wall is None else wall
+    if text is None:
+        return wall
+    try:
+        instant = parse_instant(text)
+    except ValueError as error:
+        raise BadInput(f"--as-of: {error}") from None
+    if instant > wall and not ahead:
+        raise BadInput(
+            f"--as-of: {format_instant(instant)} lies in the future; `run --dry-run` and `export` may look ahead"
+        )
+    return instant
+
+
+def scope_text(option: str | None) -> str | None:
+    """The canonical text of --scope; None where it was not given. BadInput where it is no scope."""
+    if option is None:
+        return None
+    try:
+        return canonical(parse_scope(option))
+    except ValueError as error:
+        raise BadInput(f"--scope: {error}") from None
+
+
+def one_of(name: str, value: str, known: Sequence[str]) -> str:
+    """The value of an option, where it is a known one. BadInput names the nearest."""
+    if value in known:
+        return value
+    from difflib import get_close_matches
+
+    near = get_close_matches(value, known, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+    raise BadInput(f"{name}: {value!r} is unknown; {hint}")
+
+
+def many_of(name: str, value: str, known: Sequence[str]) -> tuple[str, ...]:
+    """The values of an option, separated by commas, in the order in which they are known."""
+    chosen = {one_of(name, part.strip(), known) for part in value.split(",")}
+    return tuple(each for each in known if each in chosen)

@@ -1,0 +1,150 @@
+"""Counting and checking a store: how much is in it, what waits, and whether it is sound."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from consolidator.instants import format_instant
+from consolidator.laws.clock import ASSOCIATION
+from consolidator.scopes import parse_scope
+from consolidator.store.engine import Store
+from consolidator.store.find import Scope
+from consolidator.store.journal import last_runs
+from consolidator.store.readers import Clocks
+from consolidator.store.tables import (
+    DIRECT,
+    INFERRED,
+    WAITING,
+    associations,
+    attributions,
+    exposures,
+    locks,
+    memories,
+    metadata,
+    runs,
+    tombstones,
+)
+
+STATUSES = ("active", "superseded", "archived")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing looked at. sound: None where it only tells."""
+
+    what: str
+    sound: bool | None
+    finding: str
+
+
+def stats(store: Store, conn: sa.Connection, scopes: Sequence[Scope], clocks: Clocks, *, now: int) -> dict[str, Any]:
+    """Counts per scope, the last run, and the size of the store, as a JSON document."""
+    ran = last_runs(conn, 1)
+    return {
+        "store": {"id": store.store_id, "kind": store.dialect, "bytes": size(conn)},
+        "last_run": ran[0] if ran else None,
+        "scopes": [_scope(conn, scope, clocks, now=now) for scope in scopes],
+    }
+
+
+def _scope(conn: sa.Connection, scope: Scope, clocks: Clocks, *, now: int) -> dict[str, Any]:
+    counted = conn.execute(
+        sa.select(memories.c.status, sa.func.count())
+        .where(memories.c.scope_key == scope.key)
+        .group_by(memories.c.status)
+    ).tuples()
+    age = float(clocks.of(scope.key).age(now, ASSOCIATION))
+    alive = sa.or_(associations.c.fades_age.is_(None), associations.c.fades_age >= age)
+    clock = clocks.of(scope.key)
+    return {
+        "scope": parse_scope(scope.text),
+        "time_zone": scope.time_zone,
+        "memories": dict.fromkeys(STATUSES, 0) | dict(counted),
+        "links": {
+            name: conn.scalar(
+                sa.select(sa.func.count())
+                .select_from(associations)
+                .where(associations.c.scope_key == scope.key, part, alive)
+            )
+            for name, part in (("direct", DIRECT), ("inferred", INFERRED))
+        },
+        "pending": pending(conn, scope.key, now=now),
+        "last_activity_at": None if clock.last is None else format_instant(clock.last),
+    }
+
+
+def pending(conn: sa.Connection, scope_key: int | None = None, *, now: int | None = None) -> dict[str, int]:
+    """Events that no night has seen; of one scope, up to `now`, where given."""
+    counts = {}
+    for name, table in (("exposures", exposures), ("attributions", attributions)):
+        query = sa.select(sa.func.count()).select_from(table).where(WAITING)
+        if scope_key is not None:
+            query = query.where(table.c.scope_key == scope_key)
+        if now is not None:
+            query = query.where(table.c.at <= now)
+        counts[name] = conn.scalar(query) or 0
+    return counts
+
+
+def size(conn: sa.Connection) -> int:
+    """Bytes of the store on its disk, free pages included."""
+    if conn.dialect.name == "sqlite":
+        pages = conn.exec_driver_sql("PRAGMA page_count").scalar_one()
+        return int(pages * conn.exec_driver_sql("PRAGMA page_size").scalar_one())
+    names = [f"'{table.name}'" for table in metadata.sorted_tables]
+    query = f"SELECT sum(pg_total_relation_size(to_regclass(name))) FROM unnest(ARRAY[{', '.join(names)}]) AS name"
+    return int(conn.exec_driver_sql(query).scalar() or 0)
+
+
+def checks(store: Store, conn: sa.Connection, *, version: str | None) -> Iterator[Check]:
+    """What a doctor looks at, one after the other; opening the store has already shown that it is ours."""
+    yield Check("schema", None, version or "")
+    yield from _check_sqlite(conn) if store.dialect == "sqlite" else _check_postgres(conn)
+    waiting = pending(conn)
+    yield Check("waiting events", None, f"{waiting['attributions']} attributions, {waiting['exposures']} exposures")
+    killed = conn.scalars(
+        sa.select(runs.c.run_id).where(runs.c.finished_at.is_(None)).order_by(runs.c.started_at)
+    ).all()
+    held = conn.scalar(sa.select(sa.func.count()).select_from(locks)) or 0
+    if killed and not held:
+        yield Check("runs", False, f"{len(killed)} never finished: {', '.join(killed[-3:])}; `consolidate run` goes on")
+    elif killed:
+        yield Check("runs", None, f"{len(killed)} under way or killed")
+    else:
+        yield Check("runs", True, "every run finished")
+    yield Check("forgotten", None, f"{conn.scalar(sa.select(sa.func.count()).select_from(tombstones))} tombstones")
+
+
+def _check_sqlite(conn: sa.Connection) -> Iterator[Check]:
+    damage = list(conn.exec_driver_sql("PRAGMA integrity_check(3)").scalars())
+    yield Check("integrity", damage == ["ok"], "ok" if damage == ["ok"] else "; ".join(damage))
+    broken = conn.exec_driver_sql("PRAGMA foreign_key_check").all()
+    tables = sorted({str(row[0]) for row in broken})
+    yield Check(
+        "foreign keys", not broken, f"{len(broken)} rows point nowhere, in {', '.join(tables)}" if broken else "ok"
+    )
+    stored = conn.scalar(sa.select(sa.func.count()).select_from(memories))
+    indexed = conn.exec_driver_sql("SELECT count(*) FROM memory_words_docsize").scalar_one()
+    astray = conn.exec_driver_sql(
+        "SELECT count(*) FROM memories WHERE key NOT IN (SELECT id FROM memory_words_docsize)"
+    ).scalar_one()
+    in_step = stored == indexed and not astray
+    yield Check("search index", in_step, "ok" if in_step else f"{indexed} entries for {stored} memories")
+
+
+def _check_postgres(conn: sa.Connection) -> Iterator[Check]:
+    invalid = conn.exec_driver_sql(
+        "SELECT indexrelid::regclass::text FROM pg_index WHERE NOT indisvalid AND indrelid = ANY("
+        "SELECT to_regclass(name) FROM unnest(%s::text[]) AS name)",
+        ([table.name for table in metadata.sorted_tables],),
+    ).scalars()
+    names = list(invalid)
+    yield Check("indexes", not names, f"not valid: {', '.join(names)}" if names else "ok")
+    unproven = conn.exec_driver_sql(
+        "SELECT count(*) FROM pg_constraint WHERE NOT convalidated AND connamespace = current_schema()::regnamespace"
+    ).scalar_one()
+    yield Check("foreign keys", not unproven, f"{unproven} constraints not proven" if unproven else "ok")
+    present = conn.exec_driver_sql("SELECT to_regclass('ix_memories_words') IS NOT NULL").scalar_one()
+    yield Check("search index", bool(present), "ok" if present else "missing")

@@ -1,0 +1,115 @@
+"""The journal read back: the runs, what each decided, and what was decided about one memory."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from consolidator.instants import format_instant
+from consolidator.store.gather import names_of
+from consolidator.store.tables import decisions, runs
+
+SCHEDULED = "scheduled"
+_ROWS_AT_ONCE = 5_000
+
+
+def last_runs(conn: sa.Connection, limit: int) -> list[dict[str, Any]]:
+    """The last runs, newest first, as JSON documents without their examples."""
+    query = sa.select(runs).order_by(runs.c.started_at.desc(), runs.c.key.desc()).limit(limit)
+    return [_run(row) for row in conn.execute(query)]
+
+
+def run_document(conn: sa.Connection, key: int) -> dict[str, Any]:
+    """One run as a JSON document with its whole report."""
+    row = conn.execute(sa.select(runs).where(runs.c.key == key)).one()
+    return {**_run(row), "report": row.report}
+
+
+def _run(row: sa.Row[Any]) -> dict[str, Any]:
+    report = row.report or {}
+    return {
+        "run_id": row.run_id,
+        "as_of": format_instant(row.as_of),
+        "started_at": format_instant(row.started_at),
+        "finished_at": row.finished_at and format_instant(row.finished_at),
+        "undone_at": row.undone_at and format_instant(row.undone_at),
+        "exit": row.exit_code,
+        "totals": report.get("totals"),
+    }
+
+
+def decisions_of_run(conn: sa.Connection, key: int) -> Iterator[dict[str, Any]]:
+    """Every decision of a run in its order, as JSON documents."""
+    query = (
+        sa.select(decisions)
+        .where(decisions.c.run_key == key, decisions.c.verb != SCHEDULED)
+        .order_by(decisions.c.sequence)
+    )
+    for rows in conn.execute(query).partitions(_ROWS_AT_ONCE):
+        yield from described(conn, [_decision(row) for row in rows])
+
+
+def decisions_about(conn: sa.Connection, key: int) -> Iterator[dict[str, Any]]:
+    """What was decided about one memory and its links, oldest run first."""
+    query = (
+        sa.select(decisions, runs.c.run_id, runs.c.as_of, runs.c.undone_at)
+        .join(runs, runs.c.key == decisions.c.run_key)
+        .where(
+            sa.or_(
+                sa.and_(decisions.c.row_a == key, decisions.c.table_name.in_(("memories", "associations"))),
+                sa.and_(decisions.c.row_b == key, decisions.c.table_name == "associations"),
+            )
+        )
+        .order_by(runs.c.started_at, decisions.c.run_key, decisions.c.sequence)
+    )
+    for rows in conn.execute(query).partitions(_ROWS_AT_ONCE):
+        found = [
+            {**_decision(row), "run_id": row.run_id, "as_of": row.as_of, "undone": row.undone_at is not None}
+            for row in rows
+        ]
+        yield from described(conn, found)
+
+
+def described(conn: sa.Connection, found: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Decisions with the ids and texts of their memories, in place of internal keys."""
+    keys = {key for each in found if each["table"] in ("memories", "associations") for key in each["row"]}
+    names = names_of(conn, keys)
+    for each in found:
+        ends = [names.get(key, (None, None)) for key in each["row"] if key in keys]
+        yield {
+            **{name: value for name, value in each.items() if name not in ("table", "row")},
+            "ids": [name for name, _ in ends],
+            "texts": [text for _, text in ends],
+        }
+
+
+def _decision(row: Any) -> dict[str, Any]:
+    return {
+        "step": row.step,
+        "verb": row.verb or "seen",
+        "table": row.table_name,
+        "row": tuple(key for key in (row.row_a, row.row_b) if key is not None),
+        "before": row.before and json.loads(row.before),
+        "after": row.after and json.loads(row.after),
+        "because": row.because,
+    }
+
+
+def planned(conn: sa.Connection, plan: Any) -> Iterator[dict[str, Any]]:
+    """Every decision of a plan, described as those of a run are."""
+    for scope in plan.scopes:
+        found = [
+            {
+                "step": one.step,
+                "verb": one.verb or "seen",
+                "table": one.table,
+                "row": one.row,
+                "before": one.before,
+                "after": one.after,
+                "because": one.because,
+            }
+            for one in scope.decisions
+        ]
+        for start in range(0, len(found), _ROWS_AT_ONCE):
+            yield from described(conn, found[start : start + _ROWS_AT_ONCE])
