@@ -15,8 +15,16 @@ from consolidator.instants import format_instant, parse_instant
 FORMAT, VERSION = "consolidator-plan", 1
 STEPS = ("reinforce", "decay", "associate", "shift", "prune", "merge")
 TOTALS = (
-    "reinforced", "shifted", "archived", "revived", "linked", "inferred", "unlinked", "merged", "stale",
-)  # fmt: skip
+    "reinforced",
+    "shifted",
+    "archived",
+    "revived",
+    "linked",
+    "inferred",
+    "unlinked",
+    "merged",
+    "stale",
+)
 
 Row = tuple[int, ...]  # (key,) of a memory or scope, (lower key, upper key) of an association
 Values = Mapping[str, Any]
@@ -115,6 +123,17 @@ class ScopeOutcome:
     stale: tuple[tuple[Decision, str], ...] = ()
     unlinked: int = 0
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Result:
+    """A night that was planned (`run_id` None), run or applied: what became of each scope, and how it ended."""
+
+    plan: Plan
+    outcomes: Mapping[int, ScopeOutcome] = field(default_factory=dict)
+    run_id: str | None = None
+    exit_code: int = 0
+    error: str | None = None
 
 
 def save(plan: Plan, path: Path) -> None:

@@ -183,12 +183,13 @@ def rewritten(old: Clock, new: Clock) -> Span | None:
     """
     if old.first is None or old == new:
         return None
-    points = np.array(sorted({segment.from_at for clock in (old, new) for segment in clock.segments()} | {old.epoch}))
+    epoch = old.epoch or 0
+    points = np.array(sorted({segment.from_at for clock in (old, new) for segment in clock.segments()} | {epoch}))
     kinds = np.arange(3)
     differs = (np.abs(old.age(points[:, None], kinds) - new.age(points[:, None], kinds)) > 1e-12).any(axis=1)
     slopes_differ = _slopes_at(old, int(points[-1])) != _slopes_at(new, int(points[-1]))
-    later = points[(points >= old.epoch) & differs]
-    earlier = points[(points < old.epoch) & differs]
+    later = points[(points >= epoch) & differs]
+    earlier = points[(points < epoch) & differs]
     if later.size:
         after = int(points[np.searchsorted(points, later[0]) - 1])
     else:

@@ -73,9 +73,14 @@ def effective(
 
 
 def replay(
-    clock: Clock, strength: ArrayLike, since: ArrayLike, kind: ArrayLike, memory: ArrayLike, at: ArrayLike,
+    clock: Clock,
+    strength: ArrayLike,
+    since: ArrayLike,
+    kind: ArrayLike,
+    memory: ArrayLike,
+    at: ArrayLike,
     amount: ArrayLike,
-) -> tuple[Floats, Integers]:  # fmt: skip
+) -> tuple[Floats, Integers]:
     """
     Heads after each memory's events, in their order: strength decayed to the event, plus its amount, in [0, 1].
 
@@ -91,9 +96,15 @@ def replay(
 
 
 def accumulate(
-    clock: Clock, value: ArrayLike, since: ArrayLike, kind: ArrayLike, owner: ArrayLike, at: ArrayLike,
-    amount: ArrayLike, combine: Any,
-) -> tuple[Floats, Integers]:  # fmt: skip
+    clock: Clock,
+    value: ArrayLike,
+    since: ArrayLike,
+    kind: ArrayLike,
+    owner: ArrayLike,
+    at: ArrayLike,
+    amount: ArrayLike,
+    combine: Any,
+) -> tuple[Floats, Integers]:
     """The fold under `replay` and under link weights: decay to each event, combine, one event of every owner a pass."""
     value, since = np.array(value, np.float64), np.array(since, np.int64)
     kind, owner = np.asarray(kind, np.int64), np.asarray(owner, np.int64)

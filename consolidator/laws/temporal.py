@@ -8,8 +8,7 @@ from zoneinfo import ZoneInfo
 
 from dateutil.rrule import rrule, rrulestr
 
-from consolidator.instants import NIGHT, format_instant, from_datetime, is_date, parse_date
-from consolidator.instants import parse_instant, to_datetime
+from consolidator.instants import NIGHT, format_instant, from_datetime, is_date, parse_date, parse_instant, to_datetime
 from consolidator.laws.fading import PROTECTED_AFTER_ANCHOR
 
 ENDLESS = 2**62
@@ -75,7 +74,7 @@ def validate_recurrence(text: str) -> None:
     if not re.fullmatch(r"(RRULE:)?[A-Z]+=[^=;\s]+(;[A-Z]+=[^=;\s]+)*", text.strip(), re.IGNORECASE):
         raise ValueError(f"{text!r} is not an RRULE (write e.g. FREQ=WEEKLY;BYDAY=TU)")
     try:
-        _rule(text, datetime(2000, 1, 1), ZoneInfo("UTC"))
+        _rule(text, datetime.combine(date(2000, 1, 1), time()), ZoneInfo("UTC"))
     except (ValueError, TypeError, AttributeError, IndexError) as error:
         raise ValueError(f"{text!r} is not an RRULE: {error}") from None
 
@@ -99,9 +98,7 @@ def _shift(day: str, days: int) -> str:
     return date.fromordinal(moved).isoformat()
 
 
-def _judge(
-    anchor: str, end: str | None, begins: int, ends: int, protected_until: int, *, now: int
-) -> Temporal:
+def _judge(anchor: str, end: str | None, begins: int, ends: int, protected_until: int, *, now: int) -> Temporal:
     if now < begins:
         return Temporal("future", anchor, end, begins, protected_until)
     if now < ends:
@@ -170,12 +167,10 @@ def _rule(text: str, begins: datetime, zone: ZoneInfo) -> rrule:
     until = re.search(r"UNTIL=(\d{8})(T\d{6}(Z?))?", body, re.IGNORECASE)
     if until:
         day, clock, universal = until.groups()
-        moment = datetime.strptime(day + (clock or "T235959")[:7], "%Y%m%dT%H%M%S")
+        moment = datetime.fromisoformat(day + (clock or "T235959")[:7])
         if universal:
             moment = moment.replace(tzinfo=UTC).astimezone(zone).replace(tzinfo=None)
         body = body.replace(until.group(0), f"UNTIL={moment:%Y%m%dT%H%M%S}")
     rule = rrulestr(body, dtstart=begins)
     assert isinstance(rule, rrule)
     return rule
-
-

@@ -75,9 +75,14 @@ def is_late(link: Link, at: int) -> bool:
 
 
 def link(
-    found: Sequence[CoRetrieval], links: Mapping[Pair, Link], history: Mapping[Pair, Sequence[tuple[int, float]]], *,
-    scope_key: int, clock: Clock, now: int,
-) -> tuple[list[Decision], dict[Pair, Link]]:  # fmt: skip
+    found: Sequence[CoRetrieval],
+    links: Mapping[Pair, Link],
+    history: Mapping[Pair, Sequence[tuple[int, float]]],
+    *,
+    scope_key: int,
+    clock: Clock,
+    now: int,
+) -> tuple[list[Decision], dict[Pair, Link]]:
     """
     Each pair's weight after its turns, in order of time.
 
@@ -98,9 +103,13 @@ def link(
     first = dict(reversed([(i, at) for i, at, _ in events]))
     since = [first.get(i, 0) if at is None else at for i, (_, at) in enumerate(starts)]
     weight, weight_at = strengthen(
-        clock, [value for value, _ in starts], since, owner, [at for _, at, _ in events],
+        clock,
+        [value for value, _ in starts],
+        since,
+        owner,
+        [at for _, at, _ in events],
         [amount for _, _, amount in events],
-    )  # fmt: skip
+    )
     fades = fades_age(clock.age(weight_at, ASSOCIATION), weight, floor=DEAD)
     current = strength_at(
         clock,
@@ -119,16 +128,28 @@ def link(
         row = links.get(pair)
         base = (row.base_weight, row.base_at) if row and not row.inferred else (0.0, None)
         changed[pair] = Link(
-            (row.revision or 0) + 1 if row else 0, head["weight"], int(weight_at[i]), *base, False, None,
+            (row.revision or 0) + 1 if row else 0,
+            head["weight"],
+            int(weight_at[i]),
+            *base,
+            False,
+            None,
             head["fades_age"],
-        )  # fmt: skip
+        )
     return decisions, changed
 
 
 def infer(
-    inference: Inference, changed: Iterable[Pair], judged: Mapping[Pair, Link], direct: Container[Pair], *,
-    revisions: Mapping[Pair, int | None], scope_key: int, clock: Clock, now: int,
-) -> list[Decision]:  # fmt: skip
+    inference: Inference,
+    changed: Iterable[Pair],
+    judged: Mapping[Pair, Link],
+    direct: Container[Pair],
+    *,
+    revisions: Mapping[Pair, int | None],
+    scope_key: int,
+    clock: Clock,
+    now: int,
+) -> list[Decision]:
     """
     Inferred links added, changed and removed around direct links that changed.
 
@@ -169,9 +190,15 @@ def _differs(row: Link, path: tuple[float, int], clock: Clock, now: int) -> bool
 
 
 def _decide(
-    verb: str, pair: Pair, row: Link | None, head: dict[str, object] | None, because: str, scope_key: int,
-    events: Events = Events(), reads: tuple[tuple[str, Row, int | None], ...] = (),
-) -> Decision:  # fmt: skip
+    verb: str,
+    pair: Pair,
+    row: Link | None,
+    head: Mapping[str, object] | None,
+    because: str,
+    scope_key: int,
+    events: Events = Events(),
+    reads: tuple[tuple[str, Row, int | None], ...] = (),
+) -> Decision:
     whole = {"scope_key": scope_key, "base_weight": 0.0, "base_at": None, "inferred": False, "via": None}
     if row is None:
         before, after = None, {**whole, **(head or {})}
@@ -182,9 +209,7 @@ def _decide(
         after = {**({"inferred": False, "via": None} if row.inferred else {}), **grounded, **head}
         before = {name: getattr(row, name) for name in after}
     revision = row.revision if row else None
-    return Decision(
-        "associate", verb, "associations", pair, revision, before, after, because, reads, events
-    )  # fmt: skip
+    return Decision("associate", verb, "associations", pair, revision, before, after, because, reads, events)
 
 
 def _columns(row: Link) -> dict[str, object]:
@@ -202,5 +227,3 @@ def _because(turns: Sequence[CoRetrieval], anew: bool, before: float, after: flo
     together = f"shown together in {len(turns)} turn{'s' if len(turns) != 1 else ''}" if turns else "replayed"
     late = ", counted from its base" if anew else ""
     return f"{together}{late}: weight {before:.3f} -> {after:.3f}"
-
-

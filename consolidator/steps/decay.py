@@ -10,9 +10,9 @@ from consolidator.plan import Decision
 ClockRow = dict[str, Any]
 
 
-def decay(scope_key: int, revision: int, before: ClockRow, after: ClockRow, clock: Clock, *, rates: Rates) -> (
-    list[Decision]
-):  # fmt: skip
+def decay(
+    scope_key: int, revision: int, before: ClockRow, after: ClockRow, clock: Clock, *, rates: Rates
+) -> list[Decision]:
     """
     The decision to keep what the clock has heard: its activity, its pauses, its rates.
 
@@ -20,9 +20,7 @@ def decay(scope_key: int, revision: int, before: ClockRow, after: ClockRow, cloc
     """
     if before == after:
         return []
-    return [
-        Decision("decay", "clock", "scopes", (scope_key,), revision, before, after, _because(before, clock, rates))
-    ]  # fmt: skip
+    return [Decision("decay", "clock", "scopes", (scope_key,), revision, before, after, _because(before, clock, rates))]
 
 
 def _because(before: ClockRow, clock: Clock, rates: Rates) -> str:

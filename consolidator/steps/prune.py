@@ -27,23 +27,33 @@ def prune(memories: Iterable[Memory], *, clock: Clock, now: int) -> tuple[list[D
         expired = row.expires_at is not None and row.expires_at <= now
         if row.status == "active" and expired:
             decision, changed[row.key] = change(
-                row, "prune", "archived", f"expired at {format_instant(row.expires_at or 0)}", status="archived",
-                archived_at=now, archived_because="expired",
-            )  # fmt: skip
+                row,
+                "prune",
+                "archived",
+                f"expired at {format_instant(row.expires_at or 0)}",
+                status="archived",
+                archived_at=now,
+                archived_because="expired",
+            )
             decisions.append(decision)
         elif row.status == "active" and is_faded and not _protected(row, now):
             fading.append(row)
         elif row.status == "archived" and row.archived_because == "faded" and not is_faded and not expired:
             strength = float(strengths(clock, [row], now)[0])
             decision, changed[row.key] = change(
-                row, "prune", "revived", f"strength {strength:.3f} > {FADED} again", status="active",
-                archived_at=None, archived_because=None,
-            )  # fmt: skip
+                row,
+                "prune",
+                "revived",
+                f"strength {strength:.3f} > {FADED} again",
+                status="active",
+                archived_at=None,
+                archived_because=None,
+            )
             decisions.append(decision)
     for row, because in zip(fading, _since(fading, clock, now), strict=True):
         decision, changed[row.key] = change(
             row, "prune", "archived", because, status="archived", archived_at=now, archived_because="faded"
-        )  # fmt: skip
+        )
         decisions.append(decision)
     return decisions, changed
 

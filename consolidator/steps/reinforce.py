@@ -27,9 +27,13 @@ class Attribution:
 
 
 def reinforce(
-    memories: Memories, attributions: Mapping[int, Sequence[Attribution]], rewritten: frozenset[int], *, clock: Clock,
+    memories: Memories,
+    attributions: Mapping[int, Sequence[Attribution]],
+    rewritten: frozenset[int],
+    *,
+    clock: Clock,
     now: int,
-) -> tuple[list[Decision], dict[int, Memory]]:  # fmt: skip
+) -> tuple[list[Decision], dict[int, Memory]]:
     """
     The head of each rated memory is the replay of its effective attributions in order of time.
 
@@ -59,7 +63,7 @@ def reinforce(
         touched = {"kept": False, "spared": False} if fresh and (row.kept or row.spared) else {}
         decision, changed[row.key] = change(
             row, "reinforce", "reinforced", because, events=events, fades_age=float(ages[i]), **head, **touched
-        )  # fmt: skip
+        )
         decisions.append(decision)
     return decisions, changed
 

@@ -86,7 +86,5 @@ def change(
 ) -> tuple[Decision, Memory]:
     """The decision to change columns of a memory, and the memory as it then is."""
     before = {name: getattr(memory, name) for name in after}
-    decision = Decision(
-        step, verb, "memories", (memory.key,), memory.revision, before, after, because, events=events
-    )  # fmt: skip
+    decision = Decision(step, verb, "memories", (memory.key,), memory.revision, before, after, because, events=events)
     return decision, replace(memory, revision=memory.revision + 1, **after)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from consolidator.laws.temporal import Temporal, temporal
 from consolidator.plan import Decision
@@ -17,17 +18,16 @@ def shift(memories: Iterable[Memory], *, zone: str, now: int) -> tuple[list[Deci
     decisions, judged = [], {}
     for memory in memories:
         found = temporal_of(memory, zone=zone, now=now)
-        after = {
-            "temporal_state": found.state, "temporal_anchor": found.anchor, "temporal_end": found.end,
-        }  # fmt: skip
-        noted = replace(memory, shifts_at=found.shifts_at, protected_until=found.protected_until)
+        after: dict[str, Any] = {
+            "temporal_state": found.state,
+            "temporal_anchor": found.anchor,
+            "temporal_end": found.end,
+        }
+        derived: dict[str, Any] = {"shifts_at": found.shifts_at, "protected_until": found.protected_until}
         if all(getattr(memory, name) == value for name, value in after.items()):
-            judged[memory.key] = noted
+            judged[memory.key] = replace(memory, **derived)
             continue
-        derived = {"shifts_at": found.shifts_at, "protected_until": found.protected_until}
-        decision, judged[memory.key] = change(
-            memory, "shift", "shifted", _because(memory, found), **after, **derived
-        )  # fmt: skip
+        decision, judged[memory.key] = change(memory, "shift", "shifted", _because(memory, found), **after, **derived)
         decisions.append(decision)
     return decisions, judged
 
@@ -35,9 +35,14 @@ def shift(memories: Iterable[Memory], *, zone: str, now: int) -> tuple[list[Deci
 def temporal_of(memory: Memory, *, zone: str, now: int) -> Temporal:
     """The law asked of a row."""
     return temporal(
-        memory.temporal_state, memory.temporal_anchor, memory.temporal_end, memory.recurrence,
-        memory.recurrence_start, zone=zone, now=now,
-    )  # fmt: skip
+        memory.temporal_state,
+        memory.temporal_anchor,
+        memory.temporal_end,
+        memory.recurrence,
+        memory.recurrence_start,
+        zone=zone,
+        now=now,
+    )
 
 
 def _because(memory: Memory, found: Temporal) -> str:

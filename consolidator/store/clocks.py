@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from consolidator.instants import format_instant, parse_instant
 from consolidator.laws.clock import PAUSE_AFTER, Clock, Rates, Segment, from_segments, observe
-from consolidator.store.tables import UNSCHEDULED, WAITING, attributions, clock_segments, exposures, memories, scopes
-
-SegmentRow = tuple[int, float, float, float, bool]  # from_at, working, consolidated, association, paused
+from consolidator.store.segments import SegmentRow, segment_rows, write_segments
+from consolidator.store.tables import UNSCHEDULED, WAITING, attributions, exposures, memories, scopes
 
 
 def load_clock(conn: sa.Connection, scope_key: int) -> Clock:
@@ -31,9 +30,7 @@ def load_clock(conn: sa.Connection, scope_key: int) -> Clock:
 
 def read_clock(conn: sa.Connection, scope_key: int, *, now: int, rates: Rates) -> Clock:
     """The clock as a night at `now` would leave it."""
-    return observe(
-        load_clock(conn, scope_key), waiting_activity(conn, scope_key, now=now), rates=rates, now=now
-    )  # fmt: skip
+    return observe(load_clock(conn, scope_key), waiting_activity(conn, scope_key, now=now), rates=rates, now=now)
 
 
 def waiting_activity(conn: sa.Connection, scope_key: int, *, now: int) -> NDArray[np.int64]:
@@ -44,14 +41,6 @@ def waiting_activity(conn: sa.Connection, scope_key: int, *, now: int) -> NDArra
         sa.select(attributions.c.at).where(attributions.c.scope_key == scope_key, WAITING, attributions.c.at <= now),
     ]
     return np.array(conn.scalars(sa.union(*times)).all(), np.int64)
-
-
-def segment_rows(conn: sa.Connection, scope_key: int) -> list[SegmentRow]:
-    """The stored segments of a scope, in order of time."""
-    table = clock_segments.c
-    columns = (table.from_at, table.working, table.consolidated, table.association, table.paused)
-    rows = conn.execute(sa.select(*columns).where(table.scope_key == scope_key).order_by(table.from_at))
-    return [tuple(row) for row in rows]  # type: ignore[misc]
 
 
 def as_rows(clock: Clock) -> list[SegmentRow]:
@@ -90,20 +79,9 @@ def adopt_segments(conn: sa.Connection, scope_key: int, segments: Sequence[Mappi
     while rows[-1].paused and len(rows) > 1:
         last = rows.pop().from_at - PAUSE_AFTER
     clock = from_segments(rows, epoch=first, first=first, last=last)
-    write_clock(conn, scope_key, as_rows(clock))
+    write_segments(conn, scope_key, as_rows(clock))
     conn.execute(
         sa.update(scopes)
         .where(scopes.c.key == scope_key)
         .values(epoch_at=first, first_activity_at=first, last_activity_at=last)
     )
-
-
-def write_clock(conn: sa.Connection, scope_key: int, rows: Sequence[Sequence[Any]]) -> None:
-    """Replace the stored segments of a scope."""
-    conn.execute(sa.delete(clock_segments).where(clock_segments.c.scope_key == scope_key))
-    if rows:
-        names = ("from_at", "working", "consolidated", "association", "paused")
-        conn.execute(
-            sa.insert(clock_segments),
-            [{"scope_key": scope_key, **dict(zip(names, row, strict=True))} for row in rows],
-        )

@@ -5,10 +5,9 @@ Rows come back as the values that the steps take. Aliases are followed here, so 
 memory that an event counts for.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-import networkx as nx
 import sqlalchemy as sa
 
 from consolidator.laws.association import Pair
@@ -17,17 +16,15 @@ from consolidator.laws.strength import mode_factor
 from consolidator.steps.associate import Exposure
 from consolidator.steps.reinforce import Attribution
 from consolidator.steps.rows import Link, Memory
+from consolidator.store.aliases import members, resolve
 from consolidator.store.engine import keyed
 from consolidator.store.tables import (
-    DIRECT,
     EXPIRING,
     FADABLE,
-    INFERRED,
     REVIVABLE,
     SHIFTING,
     UNSCHEDULED,
     WAITING,
-    aliases,
     associations,
     attributions,
     exposures,
@@ -38,43 +35,6 @@ from consolidator.store.tables import (
 
 _MEMORY = [memories.c[name] for name in Memory.__slots__]
 _LINK = [associations.c[name] for name in Link.__slots__]
-
-
-def resolve(conn: sa.Connection, keys: Iterable[int]) -> dict[int, int]:
-    """Each key and where its aliases end; a circle ends where it began."""
-    step: dict[int, int] = {}
-    asked: set[int] = set()
-    while ask := (set(keys) if not asked else set(step.values())) - asked:
-        asked |= ask
-        table = keyed(conn, old=sorted(ask))
-        step |= dict(conn.execute(sa.select(aliases.c.old_key, aliases.c.new_key).join(table, aliases.c.old_key == table.c.old)).tuples())  # fmt: skip
-    ends = {}
-    for key in keys:
-        end, seen = key, {key}
-        while end in step and step[end] not in seen:
-            end = step[end]
-            seen.add(end)
-        ends[key] = end if step.get(end) is None else key
-    return ends
-
-
-def members(conn: sa.Connection, keys: Iterable[int]) -> dict[int, set[int]]:
-    """Each memory and every key whose aliases end in it, itself included."""
-    groups = {key: {key} for key in keys}
-    owner = {key: key for key in groups}
-    ask = set(groups)
-    while ask:
-        table = keyed(conn, new=sorted(ask))
-        found = conn.execute(
-            sa.select(aliases.c.old_key, aliases.c.new_key).join(table, aliases.c.new_key == table.c.new)
-        ).tuples()
-        ask = set()
-        for old, new in found:
-            if old not in owner:
-                owner[old] = owner[new]
-                groups[owner[new]].add(old)
-                ask.add(old)
-    return groups
 
 
 def names_of(conn: sa.Connection, keys: Iterable[int]) -> dict[int, tuple[str, str]]:
@@ -139,13 +99,20 @@ def _memories(conn: sa.Connection, query: sa.Select[Any], now: int) -> dict[int,
 
 
 _RATED = (
-    attributions.c.key, attributions.c.memory_key, attributions.c.message_id, attributions.c.evidence,
-    attributions.c.confidence, attributions.c.at, attributions.c.turn_key, attributions.c.mode,
-    attributions.c.applied, attributions.c.target_key,
-)  # fmt: skip
+    attributions.c.key,
+    attributions.c.memory_key,
+    attributions.c.message_id,
+    attributions.c.evidence,
+    attributions.c.confidence,
+    attributions.c.at,
+    attributions.c.turn_key,
+    attributions.c.mode,
+    attributions.c.applied,
+    attributions.c.target_key,
+)
 
 
-def attributions_waiting(conn: sa.Connection, scope_key: int, *, now: int) -> Sequence[sa.Row[Any]]:
+def attributions_waiting(conn: sa.Connection, scope_key: int, *, now: int) -> Sequence[Any]:
     """Attribution rows that no night has seen, at or before `now`."""
     return conn.execute(
         sa.select(*_RATED).where(attributions.c.scope_key == scope_key, WAITING, attributions.c.at <= now)
@@ -165,7 +132,7 @@ def corrected(conn: sa.Connection, scope_key: int, *, now: int) -> set[tuple[str
         .join(waiting, waiting.c.message_id == attributions.c.message_id)
         .where(attributions.c.scope_key == scope_key, attributions.c.target_key.is_not(None))
     )
-    return {(message, target) for message, target in conn.execute(counted).tuples()}
+    return {(message, target) for message, target in conn.execute(counted)}
 
 
 def attributions_counted(conn: sa.Connection, targets: Iterable[int], *, now: int) -> list[Attribution]:
@@ -182,9 +149,7 @@ def attributions_counted(conn: sa.Connection, targets: Iterable[int], *, now: in
     ]
 
 
-def mode_factors(
-    conn: sa.Connection, scope_key: int, asked: Iterable[tuple[int, int]]
-) -> dict[tuple[int, int], float]:
+def mode_factors(conn: sa.Connection, scope_key: int, asked: Iterable[tuple[int, int]]) -> dict[tuple[int, int], float]:
     """The factor of each (turn, memory), by how the memory was found in that turn, whenever recorded."""
     wanted = set(asked)
     table = keyed(conn, key=sorted({turn for turn, _ in wanted}))
@@ -254,7 +219,7 @@ def turns_counted(conn: sa.Connection, pairs: Iterable[Pair], *, now: int) -> di
         .distinct()
     ).all()
     asked = keyed(conn, key=sorted({turn for _, turn in shared}))
-    by_turn, _ = _turns(conn, sa.select(asked.c.key), now)
+    by_turn, _ = _turns(conn, sa.select(asked.c.key.label("turn_key")), now)
     found: dict[Pair, list[list[Exposure]]] = {pair: [] for pair in wanted}
     for i, turn in shared:
         found[wanted[i]].append(by_turn.get(turn, []))
@@ -265,10 +230,17 @@ def _turns(conn: sa.Connection, keys: sa.Select[Any], now: int) -> tuple[dict[in
     asked = keys.subquery()
     rows = conn.execute(
         sa.select(
-            exposures.c.turn_key, exposures.c.key, exposures.c.memory_key, exposures.c.mode, exposures.c.score,
-            exposures.c.at, exposures.c.linked, exposures.c.in_base, exposures.c.waiting,
-        )  # fmt: skip
-        .join(asked, exposures.c.turn_key == list(asked.c)[0])
+            exposures.c.turn_key,
+            exposures.c.key,
+            exposures.c.memory_key,
+            exposures.c.mode,
+            exposures.c.score,
+            exposures.c.at,
+            exposures.c.linked,
+            exposures.c.in_base,
+            exposures.c.waiting,
+        )
+        .join(asked, exposures.c.turn_key == asked.c.turn_key)
         .where(exposures.c.at <= now)
     ).all()
     ends = resolve(conn, {row.memory_key for row in rows})
@@ -278,7 +250,7 @@ def _turns(conn: sa.Connection, keys: sa.Select[Any], now: int) -> tuple[dict[in
             sa.select(memories.c.key, identities.c.hash)
             .join(table, memories.c.key == table.c.key)
             .join(identities, identities.c.key == memories.c.key)
-        ).tuples()
+        ).all()
     )
     by_turn: dict[int, list[Exposure]] = {}
     unknown: set[int] = set()
@@ -295,89 +267,25 @@ def _turns(conn: sa.Connection, keys: sa.Select[Any], now: int) -> tuple[dict[in
     return by_turn, unknown
 
 
-def links_of(conn: sa.Connection, pairs: Iterable[Pair]) -> dict[Pair, Link]:
-    """The association rows of these pairs."""
-    wanted = sorted(set(pairs))
-    table = keyed(conn, a=[a for a, _ in wanted], b=[b for _, b in wanted])
-    both = sa.and_(associations.c.memory_a == table.c.a, associations.c.memory_b == table.c.b)
-    return _links(conn, sa.select(associations.c.memory_a, associations.c.memory_b, *_LINK).join(table, both))
-
-
-def links_unscheduled(conn: sa.Connection, scope_key: int, *, now: int) -> dict[Pair, Link]:
-    """Association rows that no night has seen, with a weight of at or before `now`."""
-    return _links(
-        conn,
-        sa.select(associations.c.memory_a, associations.c.memory_b, *_LINK).where(
-            associations.c.scope_key == scope_key, UNSCHEDULED, associations.c.weight_at <= now
-        ),
-    )
-
-
-def links_outside(
-    conn: sa.Connection, scope_key: int, before: int, after: int, *, now: int
-) -> dict[Pair, Link]:  # fmt: skip
-    """Association rows with a weight of before one instant or after another, at or before `now`."""
-    return _links(
-        conn,
-        sa.select(associations.c.memory_a, associations.c.memory_b, *_LINK).where(
-            associations.c.scope_key == scope_key,
-            sa.or_(associations.c.weight_at < before, associations.c.weight_at > after),
-            associations.c.weight_at <= now,
-        ),
-    )
-
-
-def inferred_touching(conn: sa.Connection, keys: Iterable[int]) -> dict[Pair, Link]:
-    """Inferred links of which one of these memories is an end or the middle."""
+def known(conn: sa.Connection, keys: Iterable[int]) -> set[int]:
+    """Those of these keys that are memories, not only names."""
     table = keyed(conn, key=sorted(set(keys)))
-    found: dict[Pair, Link] = {}
-    for column in (associations.c.via, associations.c.memory_a, associations.c.memory_b):
-        query = sa.select(associations.c.memory_a, associations.c.memory_b, *_LINK)
-        found |= _links(conn, query.join(table, column == table.c.key).where(INFERRED))
+    return set(conn.scalars(sa.select(memories.c.key).join(table, memories.c.key == table.c.key)))
+
+
+def fading_soon(
+    conn: sa.Connection, scope_key: int, spans: Sequence[tuple[int, float, float]], *, now: int, most: int
+) -> list[tuple[int, float]]:
+    """Unprotected memories whose fading age lies in a span (kind, after, up to], as (key, age); `most` a kind."""
+    unprotected = sa.or_(memories.c.protected_until.is_(None), memories.c.protected_until <= now)
+    found: list[tuple[int, float]] = []
+    for kind, after, up_to in spans:
+        query = (
+            sa.select(memories.c.key, memories.c.fades_age)
+            .where(memories.c.scope_key == scope_key, FADABLE, sa.literal_column("consolidated") == bool(kind))
+            .where(memories.c.fades_age > after, memories.c.fades_age <= up_to, unprotected)
+            .order_by(memories.c.fades_age)
+            .limit(most)
+        )
+        found += [(key, age) for key, age in conn.execute(query)]
     return found
-
-
-def _links(conn: sa.Connection, query: sa.Select[Any]) -> dict[Pair, Link]:
-    return {(row[0], row[1]): Link(*row[2:]) for row in conn.execute(query)}
-
-
-def legs_of(
-    conn: sa.Connection, legs: nx.Graph, middles: Iterable[int], *, fades_from: float, weights: Mapping[Pair, Link]
-) -> dict[Pair, int | None]:  # fmt: skip
-    """
-    Add to `legs` the direct links of `middles` that fade at or after an age, with `fades_age` and `loaded` nodes.
-
-    weights: links that this night changes, which count instead of their rows. Returns the revisions as stored.
-    """
-    asked = sorted({middle for middle in middles if not legs.nodes.get(middle, {}).get("loaded")})
-    table = keyed(conn, key=asked)
-    legs.add_nodes_from(asked, loaded=True)
-    revisions: dict[Pair, int | None] = {}
-    for column in (associations.c.memory_a, associations.c.memory_b):
-        rows = conn.execute(
-            sa.select(
-                associations.c.memory_a, associations.c.memory_b, associations.c.fades_age, associations.c.revision
-            )
-            .join(table, column == table.c.key)
-            .where(DIRECT, associations.c.fades_age >= fades_from)
-        ).tuples()
-        for a, b, fades, revision in rows:
-            revisions[a, b] = revision
-            if (a, b) not in weights:
-                legs.add_edge(a, b, fades_age=fades)
-    return revisions
-
-
-def not_active(conn: sa.Connection, keys: Iterable[int]) -> set[int]:
-    """Those of these memories that are not active."""
-    table = keyed(conn, key=sorted(set(keys)))
-    return set(conn.scalars(sa.select(memories.c.key).join(table, memories.c.key == table.c.key).where(memories.c.status != "active")))  # fmt: skip
-
-
-def count_dead(conn: sa.Connection, scope_key: int, age: float) -> int:
-    """How many direct links have faded to nothing at an age of the association clock."""
-    return conn.scalar(
-        sa.select(sa.func.count())
-        .select_from(associations)
-        .where(associations.c.scope_key == scope_key, associations.c.fades_age < age, DIRECT)
-    ) or 0  # fmt: skip

@@ -1,0 +1,319 @@
+"""Decide: one scope's night from one read snapshot, step by step, as a plan. Nothing is written."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import networkx as nx
+import sqlalchemy as sa
+
+from consolidator.instants import NIGHT, format_instant
+from consolidator.laws.association import INFERRED_FROM, Inference, Pair
+from consolidator.laws.clock import ASSOCIATION, CONSOLIDATED, NEVER, WORKING, Clock, Rates, observe, rewritten
+from consolidator.laws.fading import DEAD, fades_age, value_at
+from consolidator.plan import Decision, Events, ScopePlan
+from consolidator.steps import associate, decay, merge, prune, reinforce, shift
+from consolidator.steps.rows import Link, Memory, fading_ages
+from consolidator.store import gather
+from consolidator.store import legs as leg_rows
+from consolidator.store.aliases import resolve
+from consolidator.store.clocks import as_rows, load_clock, waiting_activity
+from consolidator.store.segments import segment_rows
+from consolidator.store.tables import scopes
+
+SOON = 7 * NIGHT
+EXAMPLES = 5
+
+
+@dataclass
+class _Night:
+    """One scope's night in the making: what is known so far, and what was decided."""
+
+    conn: sa.Connection
+    scope: sa.Row[Any]
+    clock: Clock
+    now: int
+    memories: dict[int, Memory]
+    decisions: list[Decision] = field(default_factory=list)
+    unscheduled: set[int] = field(default_factory=set)
+    links: dict[Pair, Link] = field(default_factory=dict)
+    link_ages: dict[Pair, float] = field(default_factory=dict)
+    known_attributions: set[int] = field(default_factory=set)
+    known_exposures: set[int] = field(default_factory=set)
+    because: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def take(self, decided: tuple[list[Decision], Mapping[int, Memory]]) -> list[Decision]:
+        """Keep what a step decided about memories."""
+        decisions, changed = decided
+        self.decisions += decisions
+        self.memories |= changed
+        return decisions
+
+
+def decide_scope(conn: sa.Connection, scope_key: int, *, now: int, rates: Rates, steps: Iterable[str]) -> ScopePlan:
+    """
+    What a night at `now` would do to a scope: the steps in their order, each on what the ones before it left.
+
+    conn: a read snapshot. Everything due at `now` or touched since the last night is read, nothing else.
+    """
+    asked = set(steps)
+    scope = conn.execute(sa.select(scopes).where(scopes.c.key == scope_key)).one()
+    old = load_clock(conn, scope_key)
+    clock = observe(old, waiting_activity(conn, scope_key, now=now), rates=rates, now=now)
+    span = rewritten(old, clock)
+    plan = ScopePlan(scope_key, scope.scope, scope.undos)
+    if span and _lies_ahead(conn, scope_key, span[1], now):
+        because = "what came in would change times later than this night; a night later than those takes it in"
+        return replace(
+            plan, because_nothing=dict.fromkeys(("reinforce", "decay", "associate", "shift", "prune"), because)
+        )
+    night = _Night(conn, scope, clock, now, gather.memories_due(conn, scope_key, clock, now=now))
+    _schedule(night, span)
+    if "reinforce" in asked:
+        _reinforce(night, span)
+    if "associate" in asked:
+        _associate(night, span)
+    _shift(night, decides="shift" in asked)
+    pruned = night.take(prune.prune(night.memories.values(), clock=clock, now=now)) if "prune" in asked else []
+    if "associate" in asked or pruned:
+        _infer(night, pruned)
+    dead_before = float(clock.age(now, ASSOCIATION)) if "decay" in asked else None
+    unlinked = _count_dead(night, dead_before) if dead_before is not None else 0
+    consumes = bool(night.unscheduled) or any(decision.events for decision in night.decisions)
+    if "decay" in asked or consumes:
+        _keep_clock(night, old, rates)
+    if "decay" in asked:
+        _note_fading(night)
+    decided, night.because["merge"] = merge.merge()
+    return replace(
+        plan,
+        decisions=tuple(_in_order([*night.decisions, *decided])),
+        memory_schedule=tuple(
+            (row.key, row.fades_age, row.shifts_at, row.protected_until)
+            for row in (night.memories[key] for key in sorted(night.unscheduled))
+            if row.fades_age is not None
+        ),
+        link_schedule=tuple((a, b, age) for (a, b), age in sorted(night.link_ages.items())),
+        known_attributions=frozenset(night.known_attributions),
+        known_exposures=frozenset(night.known_exposures),
+        sensitive=tuple(clock.sensitive(now)),
+        dead_before=dead_before,
+        unlinked=unlinked,
+        names=_names(conn, night.decisions),
+        because_nothing=night.because | {step: "not asked for" for step in _STEPS if step not in asked},
+        notes=night.notes,
+    )
+
+
+_STEPS = ("reinforce", "decay", "associate", "shift", "prune", "merge")
+
+
+def _lies_ahead(conn: sa.Connection, scope_key: int, after: int, now: int) -> bool:
+    head = gather.latest_head(conn, scope_key)
+    return head is not None and head > now and head > after
+
+
+def _schedule(night: _Night, span: tuple[int, int] | None) -> None:
+    """Give memories and links that no night has seen their fading ages, and those that a rewritten clock moved."""
+    conn, key, now = night.conn, night.scope.key, night.now
+    if span and span[1] < NEVER:
+        night.memories |= gather.memories_with_head_after(conn, key, span[1], now=now)
+        moved = [row for row in night.memories.values() if row.strength_at > span[1]]
+    else:
+        moved = []
+    fresh = [row for row in night.memories.values() if row.fades_age is None]
+    rows = [*fresh, *(row for row in moved if row.fades_age is not None)]
+    for row, age in zip(rows, fading_ages(night.clock, rows).tolist(), strict=True):
+        night.memories[row.key] = replace(row, fades_age=age)
+    night.unscheduled = {row.key for row in rows}
+    links = leg_rows.links_unscheduled(conn, key, now=now)
+    if span:
+        links |= leg_rows.links_outside(conn, key, *span, now=now)
+    pairs = list(links)
+    ages = night.clock.age([links[pair].weight_at for pair in pairs], ASSOCIATION)
+    fades = fades_age(ages, [links[pair].weight for pair in pairs], floor=DEAD).tolist()
+    night.link_ages = dict(zip(pairs, fades, strict=True))
+
+
+def _reinforce(night: _Night, span: tuple[int, int] | None) -> None:
+    conn, key, now = night.conn, night.scope.key, night.now
+    rows = gather.attributions_waiting(conn, key, now=now)
+    night.known_attributions = {row.key for row in rows}
+    ends = resolve(conn, {row.memory_key for row in rows})
+    night.memories |= gather.memories_by_key(conn, set(ends.values()) - night.memories.keys(), now=now)
+    named = gather.known(conn, set(ends.values()))
+    pending = [row for row in rows if not row.applied and ends[row.memory_key] in night.memories]
+    seen = [row.key for row in rows if row.applied or ends[row.memory_key] not in named]
+    factors = gather.mode_factors(conn, key, {(row.turn_key, ends[row.memory_key]) for row in pending})
+    given: dict[int, list[reinforce.Attribution]] = {}
+    for row in pending:
+        end = ends[row.memory_key]
+        mode = factors[row.turn_key, end] if row.mode is None else row.mode
+        given.setdefault(end, []).append(
+            reinforce.Attribution(row.key, end, row.message_id, row.evidence, row.confidence, row.at, mode, new=True)
+        )
+    counted = gather.corrected(conn, key, now=now)
+    moved = {row.key for row in night.memories.values() if span and row.strength_at > span[1]}
+    anew = moved | {
+        end
+        for end, ratings in given.items()
+        if any(one.at <= night.memories[end].strength_at or (one.message, end) in counted for one in ratings)
+    }
+    for one in gather.attributions_counted(conn, anew, now=now):
+        given.setdefault(one.memory, []).append(one)
+    for end in moved:
+        given.setdefault(end, [])
+    decisions = night.take(reinforce.reinforce(night.memories, given, frozenset(moved), clock=night.clock, now=now))
+    if seen:
+        events = Events(attributions=tuple((attribution, None, None) for attribution in sorted(seen)))
+        because = "history, or of a memory that is not here"
+        night.decisions.append(Decision("reinforce", "seen", "", (), None, None, None, because, events=events))
+    if not decisions:
+        night.because["reinforce"] = "nothing was rated since the last night" if not rows else "no rating counts yet"
+
+
+def _associate(night: _Night, span: tuple[int, int] | None) -> None:
+    conn, key, now = night.conn, night.scope.key, night.now
+    turns, unknown = gather.turns_waiting(conn, key, now=now)
+    found = {turn: associate.co_retrievals(exposures) for turn, exposures in turns.items()}
+    links = leg_rows.links_of(conn, {one.pair for turn in found.values() for one in turn})
+    held = {pair for pair, row in links.items() if row.weight_at > now and not row.inferred}
+    taken = {turn: ones for turn, ones in found.items() if not any(one.pair in held for one in ones)}
+    together = [one for ones in taken.values() for one in ones]
+    late = {one.pair for one in together if one.pair in links and associate.is_late(links[one.pair], one.at)}
+    if span and span[1] < NEVER:
+        grown = {
+            pair: row
+            for pair, row in leg_rows.links_outside(conn, key, -NEVER, span[1], now=now).items()
+            if not row.inferred and (row.base_at is None or row.weight_at > row.base_at)
+        }
+        links, late = links | grown, late | grown.keys()
+    history = {
+        pair: [event for turn in past for event in associate.counted_before(turn, pair)]
+        for pair, past in gather.turns_counted(conn, late, now=now).items()
+    }
+    decisions, night.links = associate.link(together, links, history, scope_key=key, clock=night.clock, now=now)
+    night.decisions += decisions
+    for pair in night.links:
+        night.link_ages.pop(pair, None)
+    consumed = {exposure for decision in decisions for exposure, _ in decision.events.exposures}
+    seen = [(one.key, True) for turn in taken for one in turns[turn] if one.new and one.key not in consumed]
+    seen += [(exposure, False) for exposure in sorted(unknown)]
+    if seen:
+        events = Events(exposures=tuple(seen))
+        because = "shown alone, beyond the best of its turn, or of a memory that is not here"
+        night.decisions.append(Decision("associate", "seen", "", (), None, None, None, because, events=events))
+    night.known_exposures = unknown | {one.key for exposures in turns.values() for one in exposures if one.new}
+    if not decisions:
+        night.because["associate"] = "no two memories were shown together since the last night"
+
+
+def _infer(night: _Night, pruned: Iterable[Decision]) -> None:
+    conn, now = night.conn, night.now
+    age = float(night.clock.age(now, ASSOCIATION))
+    archived = {decision.row[0] for decision in pruned if decision.verb == "archived"}
+    revived = {decision.row[0] for decision in pruned if decision.verb == "revived"}
+    legs: nx.Graph = nx.Graph()
+    for (a, b), row in night.links.items():
+        weight = float(value_at(age, row.fades_age or 0.0, floor=DEAD))
+        if weight >= INFERRED_FROM:
+            legs.add_edge(a, b, weight=weight)
+
+    def load(middles: Iterable[int]) -> None:
+        revisions.update(leg_rows.legs_of(conn, legs, middles, age=age, least=INFERRED_FROM, changed=night.links))
+
+    def inference() -> Inference:
+        return Inference(legs, closed=frozenset(leg_rows.not_active(conn, legs) - revived | archived))
+
+    stored = {decision.row: decision.revision for decision in night.decisions if decision.verb == "linked"}
+    revisions: dict[Pair, int | None] = {(a, b): revision for (a, b), revision in stored.items()}
+    touched = {end for pair in night.links for end in pair} | revived
+    load(touched)
+    changed = [*night.links, *((min(a, b), max(a, b)) for a, b in legs.edges(revived))]
+    rows = leg_rows.links_of(conn, inference().around(changed))
+    direct = {pair for pair, row in rows.items() if not row.inferred and (row.fades_age or age) >= age}
+    direct |= night.links.keys()
+    judged = {pair: row for pair, row in rows.items() if row.inferred}
+    for pair, row in leg_rows.inferred_via(conn, touched).items():
+        arms = {(min(end, row.via or 0), max(end, row.via or 0)) for end in pair}
+        if arms & set(changed):
+            judged[pair] = row
+    judged |= leg_rows.inferred_via(conn, archived) | leg_rows.inferred_between(conn, archived)
+    judged = {pair: row for pair, row in judged.items() if pair not in direct and row.weight_at <= now}
+    load({end for pair in judged for end in pair})
+    load({middle for pair in judged for middle in inference().between(pair)})
+    night.decisions += associate.infer(
+        inference(), changed, judged, direct, revisions=revisions, scope_key=night.scope.key, clock=night.clock, now=now
+    )
+    for pair in judged:
+        night.link_ages.pop(pair, None)
+
+
+def _shift(night: _Night, *, decides: bool) -> None:
+    due = [
+        row
+        for row in night.memories.values()
+        if row.temporal_anchor is not None
+        and (row.key in night.unscheduled or (row.shifts_at is not None and row.shifts_at <= night.now))
+    ]
+    zone = night.scope.time_zone
+    if decides:
+        shifted = night.take(shift.shift(due, zone=zone, now=night.now))
+        night.unscheduled |= {row.key for row in due}
+        if not shifted:
+            night.because["shift"] = "no anchor was reached or passed"
+        return
+    for row in due:
+        found = shift.temporal_of(row, zone=zone, now=night.now)
+        night.memories[row.key] = replace(row, shifts_at=row.base_at, protected_until=found.protected_until)
+
+
+def _count_dead(night: _Night, age: float) -> int:
+    dead = leg_rows.count_dead(night.conn, night.scope.key, age)
+    linked = {decision.row: decision for decision in night.decisions if decision.verb == "linked"}
+    revived = [one for one in linked.values() if one.before and (one.before.get("fades_age") or age) < age]
+    unseen = sum(fades < age for fades in night.link_ages.values())
+    return dead - sum(not (one.before or {}).get("inferred") for one in revived) + unseen
+
+
+def _keep_clock(night: _Night, old: Clock, rates: Rates) -> None:
+    def columns(clock: Clock, rows: list[Any]) -> dict[str, Any]:
+        edges = {"epoch_at": clock.epoch, "first_activity_at": clock.first, "last_activity_at": clock.last}
+        return {**edges, "segments": [list(row) for row in rows]}
+
+    before = columns(old, segment_rows(night.conn, night.scope.key))
+    after = columns(night.clock, as_rows(night.clock))
+    decided = decay.decay(night.scope.key, night.scope.revision, before, after, night.clock, rates=rates)
+    night.decisions += decided
+    if not decided:
+        night.because["decay"] = "no activity since the last night; the clock is a matter of arithmetic"
+
+
+def _note_fading(night: _Night) -> None:
+    clock, now = night.clock, night.now
+    spans = [
+        (kind, float(clock.age(now, kind)), float(clock.age(now + SOON, kind))) for kind in (WORKING, CONSOLIDATED)
+    ]
+    soon = gather.fading_soon(night.conn, night.scope.key, spans, now=now, most=1000)
+    rated = {one.row[0] for one in night.decisions if one.verb in ("reinforced", "archived")}
+    left = [(key, age) for key, age in soon if key not in rated]
+    if left:
+        many = f"{len(left)}" if len(soon) < 1000 else "1000 or more"
+        first = format_instant(int(min(clock.when([age for _, age in left], WORKING).min(), now + SOON)))[:10]
+        night.notes["decay"] = (f"{many} about to fade within 7 nights, the first on {first}",)
+
+
+def _in_order(decisions: list[Decision]) -> list[Decision]:
+    return sorted(decisions, key=lambda decision: _STEPS.index(decision.step))
+
+
+def _names(conn: sa.Connection, decisions: Iterable[Decision]) -> dict[int, tuple[str, str]]:
+    counts: Counter[str] = Counter()
+    keys: set[int] = set()
+    for decision in decisions:
+        counts[decision.verb] += 1
+        if decision.table in ("memories", "associations") and counts[decision.verb] <= EXAMPLES:
+            keys |= set(decision.row)
+    return gather.names_of(conn, keys)

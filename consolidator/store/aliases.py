@@ -1,0 +1,49 @@
+"""Aliases: which memory an event counts for, after merges and renamings."""
+
+from collections.abc import Iterable
+
+import sqlalchemy as sa
+
+from consolidator.store.engine import keyed
+from consolidator.store.tables import aliases
+
+
+def resolve(conn: sa.Connection, keys: Iterable[int]) -> dict[int, int]:
+    """Each key and where its aliases end; a circle ends where it began."""
+    step: dict[int, int] = {}
+    asked: set[int] = set()
+    while ask := (set(keys) if not asked else set(step.values())) - asked:
+        asked |= ask
+        table = keyed(conn, old=sorted(ask))
+        step |= dict(
+            conn.execute(
+                sa.select(aliases.c.old_key, aliases.c.new_key).join(table, aliases.c.old_key == table.c.old)
+            ).all()
+        )
+    ends = {}
+    for key in keys:
+        end, seen = key, {key}
+        while end in step and step[end] not in seen:
+            end = step[end]
+            seen.add(end)
+        ends[key] = end if step.get(end) is None else key
+    return ends
+
+
+def members(conn: sa.Connection, keys: Iterable[int]) -> dict[int, set[int]]:
+    """Each memory and every key whose aliases end in it, itself included."""
+    groups = {key: {key} for key in keys}
+    owner = {key: key for key in groups}
+    ask = set(groups)
+    while ask:
+        table = keyed(conn, new=sorted(ask))
+        found = conn.execute(
+            sa.select(aliases.c.old_key, aliases.c.new_key).join(table, aliases.c.new_key == table.c.new)
+        )
+        ask = set()
+        for old, new in found:
+            if old not in owner:
+                owner[old] = owner[new]
+                groups[owner[new]].add(old)
+                ask.add(old)
+    return groups

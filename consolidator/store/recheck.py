@@ -1,0 +1,104 @@
+"""Recheck: which rows and events of a plan are no longer as they were when it was made."""
+
+from collections.abc import Hashable
+
+import sqlalchemy as sa
+
+from consolidator.plan import Decision, Plan, Row, ScopePlan
+from consolidator.store.aliases import resolve
+from consolidator.store.engine import keyed
+from consolidator.store.tables import (
+    UNSCHEDULED,
+    WAITING,
+    associations,
+    attributions,
+    exposures,
+    memories,
+    scopes,
+)
+
+
+def touched(decision: Decision) -> frozenset[Hashable]:
+    rows: list[Hashable] = [(decision.table, decision.row)] if decision.table else []
+    rows += [("attribution", key) for key, _, _ in decision.events.attributions]
+    rows += [("exposure", key) for key, _ in decision.events.exposures]
+    return frozenset(rows)
+
+
+def stale_tokens(conn: sa.Connection, plan: Plan, part: ScopePlan) -> set[Hashable] | None:
+    """The rows and events that are not as planned; None where the whole scope is not."""
+    scope = conn.execute(
+        sa.select(scopes.c.scope, scopes.c.undos, scopes.c.revision).where(scopes.c.key == part.key)
+    ).one_or_none()
+    if scope is None or scope.scope != part.scope or scope.undos != part.undos:
+        return None
+    clocks = [decision for decision in part.decisions if decision.table == "scopes"]
+    if any(decision.revision != scope.revision for decision in clocks):
+        return None
+    tokens: set[Hashable] = set()
+    activity: list[int] = []
+    late = conn.execute(
+        sa.select(attributions.c.key, attributions.c.memory_key, attributions.c.at).where(
+            attributions.c.scope_key == part.key, WAITING, attributions.c.at <= plan.as_of
+        )
+    ).all()
+    late = [row for row in late if row.key not in part.known_attributions]
+    tokens |= {("memories", (end,)) for end in resolve(conn, {row.memory_key for row in late}).values()}
+    shown = conn.execute(
+        sa.select(exposures.c.key, exposures.c.turn_key, exposures.c.at).where(
+            exposures.c.scope_key == part.key, WAITING, exposures.c.at <= plan.as_of
+        )
+    ).all()
+    shown = [row for row in shown if row.key not in part.known_exposures]
+    if shown:
+        turn = keyed(conn, key=sorted({row.turn_key for row in shown}))
+        for name, table in (("exposure", exposures), ("attribution", attributions)):
+            tokens |= {
+                (name, key) for key in conn.scalars(sa.select(table.c.key).join(turn, table.c.turn_key == turn.c.key))
+            }
+    known = {row[0] for row in part.memory_schedule}
+    taken_in = conn.execute(
+        sa.select(memories.c.key, memories.c.base_at).where(
+            memories.c.scope_key == part.key, UNSCHEDULED, memories.c.base_at <= plan.as_of
+        )
+    ).all()
+    activity += [row.at for row in (*late, *shown)] + [row.base_at for row in taken_in if row.key not in known]
+    if any(low <= at <= high for at in activity for low, high in part.sensitive):
+        return None
+    return tokens | _changed_rows(conn, part) | _gone_events(conn, part)
+
+
+def _changed_rows(conn: sa.Connection, part: ScopePlan) -> set[Hashable]:
+    expected: dict[tuple[str, Row], int | None] = {}
+    for decision in part.decisions:
+        for table, row, revision in (*decision.reads, (decision.table, decision.row, decision.revision)):
+            if table in ("memories", "associations"):
+                expected.setdefault((table, row), revision)
+    current: dict[tuple[str, Row], int] = {}
+    keys = [row[0] for table, row in expected if table == "memories"]
+    found = keyed(conn, key=keys)
+    query = sa.select(memories.c.key, memories.c.revision).join(found, memories.c.key == found.c.key)
+    for key, revision in conn.execute(query.with_for_update(of=memories)):
+        current["memories", (key,)] = revision
+    pairs = [row for table, row in expected if table == "associations"]
+    found = keyed(conn, a=[row[0] for row in pairs], b=[row[1] for row in pairs])
+    both = sa.and_(associations.c.memory_a == found.c.a, associations.c.memory_b == found.c.b)
+    query = sa.select(associations.c.memory_a, associations.c.memory_b, associations.c.revision).join(found, both)
+    for a, b, revision in conn.execute(query.with_for_update(of=associations)):
+        current["associations", (a, b)] = revision
+    return {token for token, revision in expected.items() if current.get(token) != revision}
+
+
+def _gone_events(conn: sa.Connection, part: ScopePlan) -> set[Hashable]:
+    gone: set[Hashable] = set()
+    consumed = {
+        "attribution": (attributions, {key for one in part.decisions for key, _, _ in one.events.attributions}),
+        "exposure": (exposures, {key for one in part.decisions for key, _ in one.events.exposures}),
+    }
+    for name, (table, keys) in consumed.items():
+        asked = keyed(conn, key=sorted(keys))
+        waiting = set(
+            conn.scalars(sa.select(table.c.key).join(asked, table.c.key == asked.c.key).where(table.c.waiting))
+        )
+        gone |= {(name, key) for key in keys - waiting}
+    return gone
