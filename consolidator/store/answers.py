@@ -2,6 +2,8 @@
 
 import re
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import psycopg
 import sqlalchemy as sa
@@ -20,6 +22,33 @@ def tell(engine: sa.Engine, url: sa.URL) -> None:
         told = answer(context.original_exception, url, connecting=context.connection is None)
         if told is not None:
             raise told from context.original_exception
+
+
+@contextmanager
+def opening() -> Iterator[None]:
+    """While a store is opened nothing has been done yet: whatever fails makes it unusable (exit code 2, not 1)."""
+    try:
+        yield
+    except StoreUnusable:
+        raise
+    except ConsolidatorError as error:
+        raise StoreUnusable(str(error)) from error
+
+
+@contextmanager
+def answering(url: sa.URL) -> Iterator[None]:
+    """Where a driver or the file system is used directly, what it raises becomes the one line for it."""
+    try:
+        yield
+    except (sqlite3.Error, psycopg.Error) as error:
+        told = answer(error, url)
+        if told is None:
+            raise
+        raise told from error
+    except OSError as error:
+        raise StoreUnusable(
+            f"{shown(url)}: {error.filename or 'a file'}: {error.strerror}; nothing was done"
+        ) from error
 
 
 def answer(error: BaseException, url: sa.URL, *, connecting: bool = False) -> ConsolidatorError | None:

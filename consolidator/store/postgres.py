@@ -20,12 +20,12 @@ def unpooled(url: sa.URL) -> sa.Engine:
     return _engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
 
 
-def wait_for_founding(connection: sa.Connection) -> None:
+def wait_for_turn(connection: sa.Connection) -> None:
     """Wait until no other transaction makes or migrates a store in this database."""
-    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_FOUNDING)))
+    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_TURN)))
 
 
-_FOUNDING = int.from_bytes(b"consolid")
+_TURN = int.from_bytes(b"consolid")
 
 
 def _engine(url: sa.URL, **options: Any) -> sa.Engine:

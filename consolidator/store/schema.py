@@ -5,6 +5,8 @@ A store is only ever changed to a newer schema when asked (`migrate`), in one tr
 copied aside first. A store newer than this program is refused.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
@@ -13,8 +15,12 @@ import sqlalchemy as sa
 
 import consolidator
 from consolidator.errors import ConsolidatorError, StoreUnusable
+from consolidator.instants import to_datetime
+from consolidator.store import postgres, sqlite
+from consolidator.store.answers import answering, opening
+from consolidator.store.handle import reader, writer
 from consolidator.store.tables import SCHEMA_VERSION, meta
-from consolidator.store.urls import shown
+from consolidator.store.urls import is_file, parse_url, path_of, shown
 
 OURS = frozenset({"meta", "identities", "memories", "alembic_version"})
 
@@ -22,7 +28,9 @@ OURS = frozenset({"meta", "identities", "memories", "alembic_version"})
 # each change by triggers. Both read `words` where it is given, else the content.
 SEARCH_DDL = {
     "sqlite": (
-        "CREATE VIRTUAL TABLE memory_words USING fts5(words, content = '', tokenize = 'unicode61')",
+        """CREATE VIRTUAL TABLE memory_words USING fts5(
+    words, content = '', tokenize = "unicode61 remove_diacritics 0 categories 'L* N* M* Co'"
+)""",
         """CREATE TRIGGER memory_words_insert AFTER INSERT ON memories BEGIN
     INSERT INTO memory_words (rowid, words) VALUES (new."key", coalesce(new.words, new.content));
 END""",
@@ -47,13 +55,21 @@ class Found:
     """What a database holds: the names of its tables, and where it is a store, its schema version and id."""
 
     tables: frozenset[str]
-    version: str | None = None
-    store_id: str | None = None
+    version: str = ""
+    store_id: str = ""
+
+
+@dataclass(frozen=True)
+class Versions:
+    """The schema version of a store, and the one that this program makes."""
+
+    store: str
+    program: str
 
 
 @dataclass(frozen=True)
 class Migration:
-    """What `migrate` did: from which version to which, and where the older file was copied. Equal: nothing."""
+    """What `migrate` did: from which version to which (equal: nothing), and where the older file was copied."""
 
     before: str
     after: str
@@ -68,7 +84,7 @@ def look(connection: sa.Connection) -> Found:
     if not tables >= OURS:
         return Found(tables)
     store_id = connection.scalar(sa.select(meta.c.value).where(meta.c.name == "store_id"))
-    return Found(tables, schema_version(connection), store_id)
+    return Found(tables, schema_version(connection), store_id or "")
 
 
 _OF_EXTENSIONS = """
@@ -79,17 +95,16 @@ WHERE relnamespace = current_schema()::regnamespace
 """
 
 
-def schema_version(connection: sa.Connection) -> str | None:
-    """The version of a store's schema."""
-    version: str | None = connection.scalar(sa.text("SELECT version_num FROM alembic_version"))
-    return version
+def schema_version(connection: sa.Connection) -> str:
+    """The version of a store's schema; empty where none is noted."""
+    return connection.scalar(sa.text("SELECT version_num FROM alembic_version")) or ""
 
 
 def insist(found: Found, url: sa.URL, *, current: bool = True) -> Found:
     """The same, where it is a store that this program can use. StoreUnusable says why not, and what next."""
     if not found.tables:
         raise StoreUnusable(f"{shown(url)}: holds no store yet; make one with `consolidate init`")
-    if found.store_id is None or found.version is None:
+    if not found.store_id or not found.version:
         names = ", ".join(sorted(found.tables)[:3])
         reads = "read it with `consolidate import formative`" if "message_memory_attribution" in found.tables else ""
         raise StoreUnusable(f"{shown(url)}: not a store of consolidator (it holds {names}); {reads or 'name another'}")
@@ -106,6 +121,53 @@ def insist(found: Found, url: sa.URL, *, current: bool = True) -> Found:
     return found
 
 
+def check(store_url: str) -> Versions:
+    """The versions of a store and of this program; changes nothing. StoreUnusable where it is none, or newer."""
+    url = parse_url(store_url)
+    with opening(), reader(url) as store, store.read() as connection:
+        found = insist(look(connection), url, current=False)
+    return Versions(found.version, SCHEMA_VERSION)
+
+
+def migrate(store_url: str, *, now: int) -> Migration:
+    """
+    Bring a store to this program's schema: all of it or nothing.
+
+    An older SQLite file is copied first, as it is, beside itself: the copy's name says its version and `now`.
+    """
+    versions = check(store_url)
+    if versions.store == versions.program:
+        return Migration(versions.store, versions.store)
+    url = parse_url(store_url)
+    with changing(url) as connection:
+        before = insist(look(connection), url, current=False).version
+        if before == SCHEMA_VERSION:  # another process was faster
+            return Migration(before, before)
+        label = f"schema-{before}.{to_datetime(now):%Y%m%dT%H%M%SZ}"
+        with answering(url):
+            copy = sqlite.copy_aside(path_of(url), label) if is_file(url) else None
+        upgrade(connection)
+    return Migration(before, SCHEMA_VERSION, copy)
+
+
+@contextmanager
+def changing(url: sa.URL) -> Iterator[sa.Connection]:
+    """
+    A transaction that may change the schema, alone in doing so.
+
+    SQLite changes a table by making it anew, which needs foreign keys off; they are checked before the end.
+    """
+    with writer(url, foreign_keys=False) as store, store.write() as connection:
+        if store.dialect == "postgresql":
+            postgres.wait_for_turn(connection)
+        yield connection
+        if store.dialect == "sqlite":
+            broken = connection.exec_driver_sql("PRAGMA foreign_key_check").first()
+            if broken:
+                what = f"a row of {broken[0]} would name one of {broken[2]} that is not there"
+                raise ConsolidatorError(f"{shown(url)}: not migrated, since {what}")
+
+
 def upgrade(connection: sa.Connection) -> None:
     """Bring the schema to this program's version inside the caller's transaction."""
     from alembic import command  # 0.3 s that only a migration pays
@@ -117,7 +179,7 @@ def upgrade(connection: sa.Connection) -> None:
     command.upgrade(config, SCHEMA_VERSION)
 
 
-def make(connection: sa.Connection) -> str:
+def make_tables(connection: sa.Connection) -> str:
     """Make the tables of a store, and its id, inside the caller's transaction. Returns the id."""
     upgrade(connection)
     store_id = str(uuid4())

@@ -6,11 +6,13 @@ or was left by a crash: it cannot write (an authorizer denies it) and it never m
 Never open a store's file other than through SQLite: closing it would drop the locks of this process on it.
 """
 
+import itertools
 import os
+import shutil
 import sqlite3
 import stat
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -56,6 +58,38 @@ def remove_unfinished(path: Path) -> None:
     """Remove a file that this process made and could not make a store of."""
     for file in (path, _wal_of(path), path.with_name(f"{path.name}-shm")):
         file.unlink(missing_ok=True)
+
+
+def copy_aside(path: Path, label: str) -> Path:
+    """
+    A copy of a store as it was last committed, `-wal` included, in a new file beside it. Returns its path.
+
+    It appears under its name whole or not at all, has the store's permissions, and replaces nothing.
+    """
+    partial = path.with_name(f"{path.name}.{label}.partial")
+    partial.unlink(missing_ok=True)
+    os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    try:
+        with closing(_connect(path, "mode=ro", 0)) as source, closing(_connect(partial, "mode=rw", 0)) as target:
+            source.backup(target)
+        shutil.copystat(path, partial)
+        if hasattr(os, "chown"):
+            with suppress(PermissionError):
+                os.chown(partial, path.stat().st_uid, path.stat().st_gid)
+        name = _new_file(path, label)
+        os.replace(partial, name)  # over the empty file just made, so that nobody else's is replaced
+        return name
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _new_file(path: Path, label: str) -> Path:
+    for number in itertools.count(1):
+        name = path.with_name(f"{path.stem}.{label}{f'-{number}' if number > 1 else ''}{path.suffix}")
+        with suppress(FileExistsError):
+            os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            return name
+    raise AssertionError("numbers do not end")
 
 
 def writing_engine(path: Path, *, busy_timeout_seconds: float, create: bool, foreign_keys: bool = True) -> sa.Engine:
@@ -151,9 +185,15 @@ def _engine(path: Path, connect: Callable[[], sqlite3.Connection]) -> sa.Engine:
     def _tune(connection: sqlite3.Connection, _record: object) -> None:
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIBIBYTES}")
 
+    @event.listens_for(engine, "checkout")
+    def _as_made(connection: sqlite3.Connection, _record: object, _proxy: object) -> None:
+        connection.isolation_level = None  # SQLAlchemy changes it after AUTOCOMMIT was asked for
+
     @event.listens_for(engine, "begin")
     def _begin(connection: sa.Connection) -> None:
-        connection.exec_driver_sql(connection.get_execution_options().get("begin", "BEGIN"))
+        options = connection.get_execution_options()
+        if options.get("isolation_level") != "AUTOCOMMIT":
+            connection.exec_driver_sql(options.get("begin", "BEGIN"))
 
     return engine
 

@@ -34,11 +34,17 @@ def parse_url(text: str) -> sa.URL:
 
 def shown(url: sa.URL) -> str:
     """A store's URL as a person may see it: a file's path, or a server without password and options."""
-    if url.get_backend_name() == "sqlite":
+    if is_file(url):
         return url.database or ""
+    host = url.host or url.query.get("host", "")
     user = f"{url.username}@" if url.username else ""
     port = f":{url.port}" if url.port else ""
-    return f"postgresql://{user}{url.host or ''}{port}/{url.database or ''}"
+    return f"postgresql://{user}{host}{port}/{url.database or ''}"
+
+
+def is_file(url: sa.URL) -> bool:
+    """Whether the store is a SQLite file; else it is a Postgres database."""
+    return url.get_backend_name() == "sqlite"
 
 
 def path_of(url: sa.URL) -> Path:

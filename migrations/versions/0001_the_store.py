@@ -391,7 +391,9 @@ def upgrade() -> None:
 
 
 def keyword_search_of_sqlite() -> None:
-    op.execute("CREATE VIRTUAL TABLE memory_words USING fts5(words, content = '', tokenize = 'unicode61')")
+    op.execute("""CREATE VIRTUAL TABLE memory_words USING fts5(
+    words, content = '', tokenize = "unicode61 remove_diacritics 0 categories 'L* N* M* Co'"
+)""")
     op.execute(
         """CREATE TRIGGER memory_words_insert AFTER INSERT ON memories BEGIN
     INSERT INTO memory_words (rowid, words) VALUES (new."key", coalesce(new.words, new.content));

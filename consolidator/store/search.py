@@ -1,0 +1,188 @@
+"""
+Keyword search over the memories, in every script, the same on both stores.
+
+Neither database cuts text as the other does, and neither cuts Chinese, Japanese, Korean or Thai. So words are cut
+here, on the way in (`searchable`, kept in `memories.words`) and on the way out (a query), by one rule: case, width
+and accents do not count, a script without spaces is kept letter by letter and found as a phrase, and a symbol such
+as an emoji is a word.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, reduce
+from itertools import pairwise
+from typing import Any
+
+import sqlalchemy as sa
+
+from consolidator.store.tables import memories
+
+# Groups of phrases: every group matches, by any of its phrases.
+Way = list[list[list[str]]]
+
+# What a Postgres text vector may hold is 1 MiB: each word with up to 6 bytes about it.
+LARGEST_VECTOR_BYTES, BYTES_ABOUT_A_WORD = 1_000_000, 6
+LONGEST_WORD = 200
+MOST_QUERY_WORDS = 50
+
+# What both databases cut as we do, so that it need not be kept twice.
+_PLAIN = re.compile(r"(?:(?:[A-Za-z]{1,200}|[0-9]{1,200})(?:[,;:!?'\"()\s]+|\.(?=\s|\Z)|\Z)|[,;:!?'\"()\s])*", re.ASCII)
+_LARGEST_PLAIN = LARGEST_VECTOR_BYTES // 4
+
+# Scripts written without spaces between words, and Korean, whose words carry their grammar with them.
+_UNSPACED = (
+    (0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1100, 0x11FF), (0x1780, 0x17FF), (0x1950, 0x19FF), (0x1A20, 0x1AAF),
+    (0x3005, 0x3007), (0x3040, 0x318F), (0x31A0, 0x31BF), (0x31F0, 0x31FF), (0x3400, 0x4DBF), (0x4E00, 0xA4CF),
+    (0xA960, 0xA97F), (0xAA60, 0xAA7F), (0xAC00, 0xD7FF), (0xF900, 0xFAFF),
+)  # fmt: skip
+_ACCENTS = re.compile("[\u0300-\u036f]")
+_JOINERS = re.compile("[\u20d0-\u20ff\ufe00-\ufe0f]")
+
+
+def searchable(text: str) -> str | None:
+    """The words of a text for `memories.words`; None where the databases find the same words in the text itself."""
+    if len(text) <= _LARGEST_PLAIN and _PLAIN.fullmatch(text):
+        return None
+    kept: list[str] = []
+    room = LARGEST_VECTOR_BYTES
+    for word in words(text):
+        for token in word:
+            room -= len(token.encode()) + BYTES_ABOUT_A_WORD
+            if room < 0:
+                return " ".join(kept)
+            kept.append(token)
+    return " ".join(kept)
+
+
+def words(text: str) -> Iterator[list[str]]:
+    """The words of a text, each a list of tokens: one, or the letters of a stretch without spaces."""
+    text = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
+    text = unicodedata.normalize("NFC", _JOINERS.sub("", _ACCENTS.sub("", text)))
+    stretch: list[str] = []
+    end = 0
+    for match in _tokens().finditer(text):
+        token = match.group()
+        if stretch and (match.lastgroup != "letter" or match.start() != end):
+            yield stretch
+            stretch = []
+        end = match.end()
+        if match.lastgroup == "letter":
+            stretch.append(token)
+        elif match.lastgroup == "word":
+            yield [token[:LONGEST_WORD]]
+        elif unicodedata.category(token) in ("So", "Lo", "Lu", "Ll", "Lm", "Nd", "Nl", "No"):
+            yield [f"u{ord(token):x}"]
+    if stretch:
+        yield stretch
+
+
+@cache
+def _tokens() -> re.Pattern[str]:
+    unspaced = {code for first, last in _UNSPACED for code in range(first, last + 1)}
+    kinds: dict[str, list[int]] = {"letter": [], "word": [], "mark": [], "symbol": []}
+    for code in range(0x10000):
+        category = unicodedata.category(chr(code))
+        if category[0] in "LN":
+            kinds["letter" if code in unspaced else "word"].append(code)
+        elif category[0] == "M":
+            kinds["mark"].append(code)
+        elif category == "So":
+            kinds["symbol"].append(code)
+    letter, word, mark, symbol = (_ranges(codes) for codes in kinds.values())
+    return re.compile(
+        f"(?P<letter>[{letter}][{mark}]*)|(?P<word>[{word}][{word}{mark}]*)|(?P<symbol>[{symbol}\U00010000-\U0010ffff])"
+    )
+
+
+def _ranges(codes: Sequence[int]) -> str:
+    """The inside of a character class."""
+    starts = [code for before, code in pairwise([-2, *codes]) if code != before + 1]
+    ends = [code for code, after in pairwise([*codes, 0x10FFFF]) if after != code + 1]
+    return "".join(f"\\u{start:04x}-\\u{end:04x}" for start, end in zip(starts, ends, strict=True))
+
+
+def search_keys(
+    connection: sa.Connection,
+    query: str,
+    scope_key: int | None,
+    limit: int,
+    *,
+    statuses: Sequence[str] | None = None,
+) -> list[tuple[int, float]]:
+    """
+    The memories that hold the words of a query, best first: (key, rank).
+
+    First those that hold it as a phrase (rank 3 to 4), then those that hold all of its words (2 to 3), then any
+    (1 to 2). scope_key None: in every scope; statuses None: in every status. A query is words, never operators.
+    """
+    asked = list(words(query))[:MOST_QUERY_WORDS]
+    if not asked or limit < 1:
+        return []
+    ways: tuple[Way, Way, Way] = (
+        [[[token for word in asked for token in word]]],
+        [[word] for word in asked],
+        [[piece for word in asked for piece in _pieces(word)]],
+    )
+    found: dict[int, float] = {}
+    tried: list[Way] = []
+    for tier, way in zip((3, 2, 1), ways, strict=True):
+        if way in tried or len(found) >= limit:
+            continue
+        tried.append(way)
+        for key, score in _match(connection, way, scope_key, limit, statuses):
+            found.setdefault(key, tier + score / (1 + score))
+    return list(found.items())[:limit]
+
+
+def _pieces(word: list[str]) -> list[list[str]]:
+    """A word, or the pairs of letters of a long stretch without spaces, any of which may be what was meant."""
+    return [word] if len(word) <= 2 else [list(pair) for pair in pairwise(word)]
+
+
+def _match(
+    connection: sa.Connection, way: Way, scope_key: int | None, limit: int, statuses: Sequence[str] | None
+) -> list[tuple[int, float]]:
+    """The best matches of every group of `way`; a group matches by any of its phrases. Scores are 0 or more."""
+    matches = _in_postgres(way) if connection.dialect.name == "postgresql" else _in_sqlite(way)
+    if scope_key is not None:
+        matches = matches.where(memories.c.scope_key == scope_key)
+    if statuses is not None:
+        matches = matches.where(memories.c.status.in_(statuses))
+    rows = connection.execute(matches.order_by(sa.desc("score"), memories.c.key).limit(limit))
+    return [(row.key, max(row.score, 0.0)) for row in rows]
+
+
+def _in_sqlite(way: Way) -> sa.Select[tuple[int, float]]:
+    groups = [" OR ".join(f'"{" ".join(phrase)}"' for phrase in group) for group in way]
+    wanted = " AND ".join(f"({group})" for group in groups)
+    index = sa.table("memory_words", sa.column("rowid", sa.BigInteger), sa.column("memory_words", sa.Text))
+    score = sa.literal_column("-bm25(memory_words)", sa.Double)
+    return (
+        sa.select(memories.c.key, score.label("score"))
+        .select_from(index.join(memories, memories.c.key == index.c.rowid))
+        .where(index.c.memory_words.match(wanted))
+    )
+
+
+def _in_postgres(way: Way) -> sa.Select[tuple[int, float]]:
+    simple: sa.ColumnElement[str] = sa.literal_column("'simple'")
+    vector = sa.func.to_tsvector(simple, sa.func.coalesce(memories.c.words, memories.c.content))
+    groups = [[sa.func.phraseto_tsquery(simple, " ".join(phrase)) for phrase in group] for group in way]
+    wanted = _joined("&&", [_joined("||", group) for group in groups])
+    score = sa.func.ts_rank(vector, wanted, type_=sa.Double)
+    return sa.select(memories.c.key, score.label("score")).where(vector.bool_op("@@")(wanted))
+
+
+def _joined(operator: str, queries: Iterable[sa.ColumnElement[Any]]) -> sa.ColumnElement[Any]:
+    return reduce(lambda one, other: one.op(operator)(other), queries)
+
+
+def tidy(connection: sa.Connection) -> None:
+    """
+    Take the words of deleted memories out of the search index of SQLite, which keeps them until it is merged.
+
+    For `forget`. Postgres does it with VACUUM.
+    """
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql("INSERT INTO memory_words (memory_words) VALUES ('optimize')")
