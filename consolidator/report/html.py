@@ -6,9 +6,10 @@ The page is well-formed XML too, which a test can hold it to.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from consolidator.instants import to_datetime
 from consolidator.report import words
@@ -41,15 +42,8 @@ class Tile:
 
 def html(report: Report, level: str) -> str:
     """The report at a level that has something to say."""
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     problem, moment = words.problem(report), to_datetime(report.as_of)
-    return environment.get_template("page.html").render(
+    return _page().render(
         report=report,
         words=words,
         detailed=level == "detailed",
@@ -60,6 +54,15 @@ def html(report: Report, level: str) -> str:
         chart=(_CHART_WIDTH, _CHART_HEIGHT),
         shown_stale=_STALE,
     )
+
+
+@cache
+def _page() -> Template:
+    folder = FileSystemLoader(Path(__file__).parent)
+    engine = Environment(
+        loader=folder, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return engine.get_template("page.html")
 
 
 def _tile(report: Report, name: str) -> Tile:

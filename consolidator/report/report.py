@@ -230,7 +230,7 @@ class _Tally:
         counts.update((one_line(verb, NAME_LENGTH), len(rows)) for verb, rows in self.rows.items())
         if self.unlinked:
             counts["unlinked"] = self.unlinked
-        because = None if any(counts.values()) else one_line(self._because_nothing(scope, left_out, unreached))
+        because = None if any(counts.values()) else self._because_nothing(scope, left_out, unreached)
         return StepReport(
             step=one_line(self.step, NAME_LENGTH),
             counts=counts,
@@ -247,9 +247,8 @@ class _Tally:
             return "its one decision was left out as stale"
         if left_out:
             return f"its {left_out:,} decisions were left out as stale"
-        if self.step in scope.because_nothing:
-            return scope.because_nothing[self.step]
-        return "what it read changes nothing" if self.seen else "nothing was due"
+        otherwise = "what it read changes nothing" if self.seen else "nothing was due"
+        return one_line(scope.because_nothing.get(self.step, "")) or otherwise
 
     def _examples(self) -> list[Decision]:
         """Five at most, of every verb its share; events without effect only where nothing else was done."""

@@ -49,6 +49,8 @@ LABELS = {
 def summary(report: Report) -> str:
     """One to three friendly sentences that speak of what matters; a quiet night is one short line."""
     told = [failure(report), work(report), concern(report)]
+    if failure(report) and concern(report):
+        told[1] = _memories(report)
     if any(told):
         return " ".join(filter(None, told))
     if not report.scopes:
