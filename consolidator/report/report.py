@@ -5,7 +5,7 @@ Every text in it is one harmless line of bounded length, so each rendering only 
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -168,15 +168,15 @@ def _outcome(scope: ScopePlan, outcomes: Mapping[int, ScopeOutcome], dry_run: bo
 def _scope(scope: ScopePlan, outcome: ScopeOutcome | None, asked: Sequence[str]) -> ScopeReport:
     reached = outcome is not None
     outcome = outcome or ScopeOutcome()
-    steps = {step: _Tally(step) for step in asked}
+    steps = {step: _Tally(step, scope.names) for step in asked}
     for decision in outcome.applied:
         try:
             tally = steps[decision.step]
         except KeyError:
-            tally = steps[decision.step] = _Tally(decision.step)
+            tally = steps[decision.step] = _Tally(decision.step, scope.names)
         tally.count(decision)
     if outcome.unlinked:
-        steps.setdefault("prune", _Tally("prune")).unlinked = outcome.unlinked
+        steps.setdefault("prune", _Tally("prune", scope.names)).unlinked = outcome.unlinked
     left_out = dict.fromkeys(steps, 0)
     for decision, _ in outcome.stale:
         left_out[decision.step] = left_out.get(decision.step, 0) + 1
@@ -201,11 +201,17 @@ def _scope_notes(scope: ScopePlan, outcome: ScopeOutcome, steps: Mapping[str, An
 
 @dataclass(slots=True)
 class _Tally:
-    """Counts one step's decisions: distinct rows of each verb, of which the first few are kept as examples."""
+    """
+    Counts one step's decisions: distinct rows of each verb, of which the first few are kept as examples.
+
+    names: rows that a person can be told; one without a name is an example only where too few have one.
+    """
 
     step: str
+    names: Container[int]
     rows: dict[str, set[Row]] = field(default_factory=dict)
     kept: dict[str, list[Decision]] = field(default_factory=dict)
+    spare: dict[str, list[Decision]] = field(default_factory=dict)
     seen: int = 0
     unlinked: int = 0
 
@@ -217,12 +223,15 @@ class _Tally:
                 kept.append(decision)
             return
         try:
-            rows = self.rows[decision.verb]
+            rows, kept = self.rows[decision.verb], self.kept[decision.verb]
         except KeyError:
-            rows = self.rows[decision.verb] = set()
-            self.kept[decision.verb] = []
-        if len(rows) < EXAMPLES and decision.row not in rows:
-            self.kept[decision.verb].append(decision)
+            rows, kept = self.rows[decision.verb], self.kept[decision.verb] = set(), []
+            self.spare[decision.verb] = []
+        if len(kept) < EXAMPLES and decision.row not in rows:
+            if not all(map(self.names.__contains__, decision.row)):
+                kept = self.spare[decision.verb]
+            if len(kept) < EXAMPLES:
+                kept.append(decision)
         rows.add(decision.row)
 
     def report(self, scope: ScopePlan, left_out: int, unreached: str | None) -> StepReport:
@@ -252,10 +261,11 @@ class _Tally:
 
     def _examples(self) -> list[Decision]:
         """Five at most, of every verb its share; events without effect only where nothing else was done."""
-        verbs = [verb for verb in self.kept if verb != SEEN] or list(self.kept)
-        turns = sorted((rank, order) for order, verb in enumerate(verbs) for rank in range(len(self.kept[verb])))
+        found = {verb: [*kept, *self.spare.get(verb, ())][:EXAMPLES] for verb, kept in self.kept.items()}
+        verbs = [verb for verb in found if verb != SEEN] or list(found)
+        turns = sorted((rank, order) for order, verb in enumerate(verbs) for rank in range(len(found[verb])))
         chosen = sorted((order, rank) for rank, order in turns[:EXAMPLES])
-        return [self.kept[verbs[order]][rank] for order, rank in chosen]
+        return [found[verbs[order]][rank] for order, rank in chosen]
 
 
 def _example(scope: ScopePlan, decision: Decision, why: str | None = None) -> Example:

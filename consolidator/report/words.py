@@ -16,7 +16,7 @@ FAILED = {
     1: "The night failed on the way",
     2: "The night could not run",
     3: "The night was done in part",
-    11: "The night did not run, because another one holds the scope",
+    11: "The night left out what another one holds",
 }
 
 # verb: what one and what many rows are called, and what happened to them
@@ -84,7 +84,7 @@ def concern(report: Report) -> str:
         )
         return f"{left} on changed meanwhile; the next night looks again."
     if report.stopped:
-        return f"Nothing has happened for {NIGHTS} nights: do your agent's memories still arrive here?"
+        return f"The last {NIGHTS} nights found nothing to do: do your agent's memories still arrive here?"
     return ""
 
 
@@ -97,7 +97,7 @@ def _memories(report: Report) -> str:
         (totals["revived"], "bring", "brought", "{} back", "archived memory", "archived memories"),
         (totals["merged"], "merge", "merged", "{} that said the same", "memory", "memories"),
     ]
-    busy = sum(not scope.quiet for scope in report.scopes)
+    busy = sum(any(step.counts.get(name) for step in scope.steps for name in totals) for scope in report.scopes)
     return _sentence(report, clauses, "", f", across {busy} scopes" if busy > 1 else "")
 
 

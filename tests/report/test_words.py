@@ -80,7 +80,7 @@ def test_several_scopes_are_counted() -> None:
         (1, None, "The night failed on the way."),
         (2, "no such store", "The night could not run: no such store."),
         (3, None, "The night was done in part."),
-        (11, None, "The night did not run, because another one holds the scope."),
+        (11, None, "The night left out what another one holds."),
         (0, "odd", "The night ended with exit code 0: odd."),
     ],
 )
