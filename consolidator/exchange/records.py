@@ -1,0 +1,199 @@
+"""
+The records of the exchange format, one frozen class a kind, as they are once a line was found good.
+
+Times are microseconds since 1970; `temporal_*` and `recurrence_start` are canonical texts, for a date stays a date.
+`scope` is canonical, None where the line has none. `line` is where the record stands in its file, 0 where it stands
+in no file of lines.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+FORMAT, VERSION = "consolidator-jsonl", 1
+
+SOURCES = ("agent_tool", "auto_capture", "consolidation", "import")
+MODES = ("auto_injected", "tool_search_returned", "tool_get", "tool_store")
+RETRIEVAL_MODES = ("hybrid", "bm25_only")
+STATUSES = ("active", "superseded", "archived")
+ARCHIVED_BECAUSE = ("faded", "expired", "user", "gone")
+TEMPORAL_STATES = ("none", "future", "present", "past")
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeLine:
+    """segments: as written, `from` canonical; None where the line tells no clock."""
+
+    line: int
+    scope: str | None
+    time_zone: str | None = None
+    segments: tuple[Mapping[str, Any], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLine:
+    """strength_at None: when it is taken in. base_* None: the head. vector: float32, little-endian."""
+
+    line: int
+    scope: str | None
+    id: str
+    content: str
+    type: str
+    created_at: int
+    source: str = "import"
+    observed_at: int | None = None
+    strength: float = 1.0
+    strength_at: int | None = None
+    base_strength: float | None = None
+    base_at: int | None = None
+    consolidated: bool = False
+    pinned: bool = False
+    kept: bool = False
+    temporal_state: str = "none"
+    temporal_anchor: str | None = None
+    temporal_end: str | None = None
+    recurrence: str | None = None
+    recurrence_start: str | None = None
+    expires_at: int | None = None
+    valid_until: int | None = None
+    status: str = "active"
+    archived_at: int | None = None
+    archived_because: str | None = None
+    superseded_by: str | None = None
+    importance: float | None = None
+    topics: list[str] | None = None
+    trust: float | None = None
+    metadata: dict[str, Any] | None = None
+    model: str | None = None
+    vector: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AssociationLine:
+    line: int
+    scope: str | None
+    memory_a: str
+    memory_b: str
+    weight: float
+    weight_at: int
+    inferred: bool = False
+    via: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExposureLine:
+    line: int
+    scope: str | None
+    session_id: str
+    turn_id: str
+    memory_id: str
+    mode: str
+    at: int
+    score: float | None = None
+    retrieval_mode: str | None = None
+    linked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AttributionLine:
+    """
+    session_id None: the only one of that turn. mode: what the rating was once counted with, where that no longer
+    follows from the exposures. changed_at: when a source that overwrites its ratings wrote this one over another.
+    """
+
+    line: int
+    scope: str | None
+    message_id: str
+    turn_id: str
+    memory_id: str
+    evidence: str
+    confidence: float
+    at: int
+    session_id: str | None = None
+    applied: bool = False
+    mode: float | None = None
+    changed_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AliasLine:
+    line: int
+    scope: str | None
+    old_id: str
+    new_id: str
+    reason: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class MergeSourceLine:
+    line: int
+    scope: str | None
+    memory_id: str
+    source_id: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictLine:
+    """members: ids, sorted."""
+
+    line: int
+    scope: str | None
+    members: tuple[str, ...]
+    verdict: str
+    at: int
+
+
+def members_hash(members: Iterable[str]) -> str:
+    """By which a verdict on these memories is known."""
+    return hashlib.sha256("\n".join(sorted(members)).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class TombstoneLine:
+    line: int
+    scope: str | None
+    id: str
+    at: int
+
+
+Record = (
+    ScopeLine
+    | MemoryLine
+    | AssociationLine
+    | ExposureLine
+    | AttributionLine
+    | AliasLine
+    | MergeSourceLine
+    | VerdictLine
+    | TombstoneLine
+)
+
+KINDS: dict[str, type[Record]] = {
+    "scope": ScopeLine,
+    "memory": MemoryLine,
+    "association": AssociationLine,
+    "exposure": ExposureLine,
+    "attribution": AttributionLine,
+    "alias": AliasLine,
+    "merge_source": MergeSourceLine,
+    "verdict": VerdictLine,
+    "tombstone": TombstoneLine,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """Why a line cannot be taken in. whole_file: nor can any other, for what follows cannot be understood."""
+
+    file: str
+    line: int
+    field: str
+    reason: str
+    whole_file: bool = False
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{place}: {self.field}: {self.reason}"
