@@ -4,20 +4,37 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 import consolidator
-from consolidator.cli import care, files, look, nights, output, stores
+from consolidator.cli import care, files, look, nights, output, show, stores
 from consolidator.cli.session import start
 from consolidator.errors import ConsolidatorError
 
 TRACEBACK_VARIABLE = "CONSOLIDATOR_TRACEBACK"
 INTERRUPTED = 130
+_FAULT_LENGTH = 300
+
+COMMANDS = (
+    "init", "migrate", "doctor", "import", "export", "run", "apply", "undo", "runs", "show", "pin", "unpin", "restore",
+    "forget", "stats", "list", "search", "history", "graph",
+)  # fmt: skip
+
+
+class InOrder(TyperGroup):
+    """Commands listed in the order in which a person meets them."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Their names."""
+        return list(COMMANDS)
+
 
 app = typer.Typer(
     name="consolidate",
+    cls=InOrder,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -31,14 +48,14 @@ app.add_typer(imports, name="import", help="Take memories and events in. Twice i
 imports.command("jsonl")(files.import_jsonl)
 imports.command("formative")(files.import_formative)
 app.command("export")(files.export)
-for command in (nights.run, nights.apply, nights.undo, nights.runs, look.show):
+for command in (nights.run, nights.apply, nights.undo, nights.runs, show.show):
     app.command()(command)
 for command in (care.pin, care.unpin, care.restore, care.forget):
     app.command()(command)
 app.command("stats")(look.stats)
 app.command("list")(look.list_)
 app.command("search")(look.search)
-app.command("history")(look.history)
+app.command("history")(show.history)
 app.command("graph")(look.graph)
 
 
@@ -99,19 +116,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - a fault of the program must end in one line too
         if os.environ.get(TRACEBACK_VARIABLE):
             raise
-        kind = type(error).__name__
-        return _end(
-            f"a fault of this program ({kind}: {error}); {TRACEBACK_VARIABLE}=1 shows where", ConsolidatorError.exit_code
-        )
+        kind, what = type(error).__name__, str(getattr(error, "orig", error))[:_FAULT_LENGTH]  # never SQL's parameters
+        return _end(f"a fault of this program ({kind}: {what}); {TRACEBACK_VARIABLE}=1 shows where", 1)
 
 
 def _do(arguments: list[str]) -> int:
     try:
         code = app(arguments, standalone_mode=False)
     except typer.TyperException as error:  # typer's own: a wrong option, a missing argument
-        context = getattr(error, "ctx", None)
-        command = context.command_path if context else "consolidate"
-        return _end(f"{error.format_message()} (see `{command} --help`)", 2)
+        command = context.command_path if (context := getattr(error, "ctx", None)) else "consolidate"
+        return _end(f"{error.format_message().rstrip('.')} (see `{command} --help`)", 2)
     except typer.Abort:
         return INTERRUPTED
     return code if isinstance(code, int) else 0

@@ -155,6 +155,15 @@ def output_file(path: Path | None, *, never: Path | None = None) -> Iterator[IO[
         part.unlink(missing_ok=True)
 
 
+def send(text: str, output: Path | None, *, never: Path | None = None) -> None:
+    """Give text to standard output or to a file."""
+    if output is None or str(output) == "-":
+        emit(text)
+        return
+    with output_file(output, never=never) as file:
+        file.write(f"{text}\n".encode())
+
+
 def open_or_refuse(path: Path, mode: str, *, shown: Path | None = None) -> IO[bytes]:
     """An open file. BadInput says why not."""
     try:

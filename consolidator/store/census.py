@@ -54,14 +54,14 @@ def _scope(conn: sa.Connection, scope: Scope, clocks: Clocks, *, now: int) -> di
         sa.select(memories.c.status, sa.func.count())
         .where(memories.c.scope_key == scope.key)
         .group_by(memories.c.status)
-    ).tuples()
+    )
     age = float(clocks.of(scope.key).age(now, ASSOCIATION))
     alive = sa.or_(associations.c.fades_age.is_(None), associations.c.fades_age >= age)
     clock = clocks.of(scope.key)
     return {
         "scope": parse_scope(scope.text),
         "time_zone": scope.time_zone,
-        "memories": dict.fromkeys(STATUSES, 0) | dict(counted),
+        "memories": dict.fromkeys(STATUSES, 0) | dict(counted.all()),
         "links": {
             name: conn.scalar(
                 sa.select(sa.func.count())

@@ -184,6 +184,8 @@ def _forget_journal(conn: sa.Connection, found: Found, traces: Traces, removed: 
         mine = mine or _refers(row["before"], found.key) or _refers(row["after"], found.key)
         events = _without(row["events"], found.key, removed)
         this = sa.and_(decisions.c.run_key == row["run_key"], decisions.c.sequence == row["sequence"])
+        if events is None and row["events"] and not row["table_name"]:
+            mine = True
         if not mine:
             because = row["because"] if not traces.in_text(row["because"]) else "a memory since forgotten had a part in it"
             conn.execute(sa.update(decisions).where(this).values(because=because, events=events))

@@ -1,6 +1,5 @@
 """The graph of what is linked: active memories of which a link has not faded, per scope."""
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ import sqlalchemy as sa
 from consolidator.laws.clock import ASSOCIATION, Rates
 from consolidator.laws.fading import DEAD
 from consolidator.laws.strength import strength_at
-from consolidator.scopes import parse_scope, spell
+from consolidator.scopes import canonical, parse_scope, spell
 from consolidator.store.find import Scope
 from consolidator.store.readers import ROWS_AT_ONCE, Clocks, memory_documents
 from consolidator.store.tables import associations, memories
@@ -69,7 +68,7 @@ def as_dot(document: dict[str, Any]) -> Iterator[str]:
     yield '  node [shape=box, style=rounded, fontname="sans-serif"];'
     for number, scope in enumerate(document["scopes"]):
         yield f"  subgraph cluster_{number} {{"
-        yield f"    label={_quoted(spell(json.dumps(scope['scope'])))};"
+        yield f"    label={_quoted(spell(canonical(scope['scope'])))};"
         for node in scope["nodes"]:
             yield f'    "{number}_{node["id"][:16]}" [label={_quoted(_short(node["content"]))}];'
         for link in scope["links"]:
@@ -86,7 +85,7 @@ def as_graphml(document: dict[str, Any]) -> Iterator[str]:
 
     made: nx.Graph[str] = nx.Graph()
     for number, scope in enumerate(document["scopes"]):
-        text = spell(json.dumps(scope["scope"]))
+        text = spell(canonical(scope["scope"]))
         for node in scope["nodes"]:
             values = {**node, "content": _printable(node["content"]), "scope": _printable(text)}
             made.add_node(f"{number}_{node['id']}", **values)

@@ -1,14 +1,15 @@
 """The journal read back: the runs, what each decided, and what was decided about one memory."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
 from consolidator.instants import format_instant
-from consolidator.store.gather import names_of
-from consolidator.store.tables import decisions, runs
+from consolidator.plan import Plan
+from consolidator.store.engine import keyed
+from consolidator.store.tables import decisions, identities, memories, runs
 
 SCHEDULED = "scheduled"
 _ROWS_AT_ONCE = 5_000
@@ -18,6 +19,17 @@ def last_runs(conn: sa.Connection, limit: int) -> list[dict[str, Any]]:
     """The last runs, newest first, as JSON documents without their examples."""
     query = sa.select(runs).order_by(runs.c.started_at.desc(), runs.c.key.desc()).limit(limit)
     return [_run(row) for row in conn.execute(query)]
+
+
+def earlier_totals(conn: sa.Connection, limit: int) -> list[dict[str, int]]:
+    """The totals of the last nights that were not undone, newest first: what a report is compared with."""
+    query = (
+        sa.select(runs.c.report)
+        .where(runs.c.report.is_not(None), runs.c.undone_at.is_(None))
+        .order_by(runs.c.started_at.desc(), runs.c.key.desc())
+        .limit(limit)
+    )
+    return [report["totals"] for report in conn.scalars(query) if report.get("totals")]
 
 
 def run_document(conn: sa.Connection, key: int) -> dict[str, Any]:
@@ -74,7 +86,7 @@ def decisions_about(conn: sa.Connection, key: int) -> Iterator[dict[str, Any]]:
 def described(conn: sa.Connection, found: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Decisions with the ids and texts of their memories, in place of internal keys."""
     keys = {key for each in found if each["table"] in ("memories", "associations") for key in each["row"]}
-    names = names_of(conn, keys)
+    names = _names(conn, keys)
     for each in found:
         ends = [names.get(key, (None, None)) for key in each["row"] if key in keys]
         yield {
@@ -82,6 +94,16 @@ def described(conn: sa.Connection, found: Sequence[dict[str, Any]]) -> Iterator[
             "ids": [name for name, _ in ends],
             "texts": [text for _, text in ends],
         }
+
+
+def _names(conn: sa.Connection, keys: Iterable[int]) -> dict[int, tuple[str, str]]:
+    wanted = keyed(conn, key=sorted(keys))
+    rows = conn.execute(
+        sa.select(memories.c.key, identities.c.hash, memories.c.content)
+        .join(wanted, wanted.c.key == memories.c.key)
+        .join(identities, identities.c.key == memories.c.key)
+    )
+    return {key: (name, content) for key, name, content in rows}
 
 
 def _decision(row: Any) -> dict[str, Any]:
@@ -96,7 +118,7 @@ def _decision(row: Any) -> dict[str, Any]:
     }
 
 
-def planned(conn: sa.Connection, plan: Any) -> Iterator[dict[str, Any]]:
+def planned(conn: sa.Connection, plan: Plan) -> Iterator[dict[str, Any]]:
     """Every decision of a plan, described as those of a run are."""
     for scope in plan.scopes:
         found = [

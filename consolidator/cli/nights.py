@@ -1,0 +1,312 @@
+"""Commands about nights: run, apply, undo, runs."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from consolidator.cli.output import emit, emit_json, emit_table, note, one_line, progress
+from consolidator.cli.session import (
+    AsOfOption,
+    JsonOption,
+    ScopeOption,
+    Session,
+    clock,
+    many_of,
+    moment,
+    one_of,
+    scope_text,
+)
+from consolidator.errors import BadInput, ConsolidatorError
+from consolidator.instants import format_instant
+from consolidator.plan import STEPS, Result, load, save
+
+if TYPE_CHECKING:
+    from consolidator.report import Report
+    from consolidator.store.engine import Store
+
+LEVELS = ("off", "errors", "summary", "detailed")
+COMPARED = 7
+_ID_SHOWN = 12
+_TEXT_SHOWN = 70
+
+LevelOption = Annotated[
+    str | None,
+    typer.Option("--report", metavar="LEVEL", help="off, errors, summary or detailed.", show_default=False),
+]
+DecisionsOption = Annotated[bool, typer.Option("--decisions", help="List every decision with its reason.")]
+
+
+def run(
+    ctx: typer.Context,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing; say what would be done.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="PLAN", help="With --dry-run: keep the plan, for `apply`.", show_default=False),
+    ] = None,
+    as_of: AsOfOption = None,
+    scope: ScopeOption = None,
+    steps: Annotated[
+        str | None,
+        typer.Option("--steps", metavar="A,B", help=f"Only these of {', '.join(STEPS)}.", show_default=False),
+    ] = None,
+    report: LevelOption = None,
+    decisions: DecisionsOption = False,
+    json: JsonOption = False,
+) -> int:
+    """
+    Run the night, and report what it did.
+
+    It strengthens what helped, links what was recalled together, shifts the future into the past and archives
+    what has faded.
+
+    Exit codes: 0 done, 1 failed on the way, 2 bad input, 3 done in part, 11 another night holds a scope.
+
+    \b
+    Example:
+        consolidate run --dry-run --decisions
+        consolidate run
+    """
+    session: Session = ctx.obj
+    now = moment(as_of, ahead=dry_run)
+    level = _level(session, report)
+    chosen = STEPS if steps is None else many_of("--steps", steps, STEPS)
+    wanted = scope_text(scope)
+    scopes = None if wanted is None else [wanted]
+    if out and not dry_run:
+        raise BadInput("--out: only a dry run writes a plan; add --dry-run")
+    from consolidator.night import plan_night, run_night
+
+    with session.open("read" if dry_run else "write") as store:
+        earlier = _earlier(store)
+        with progress("The night") as advance:
+            if dry_run:
+                result = plan_night(store, now=now, rates=session.rates, scopes=scopes, steps=chosen)
+            else:
+                result = run_night(
+                    store,
+                    now=now,
+                    rates=session.rates,
+                    wall_clock=clock,
+                    describe=lambda result: _as_json(_report(result, earlier)),
+                    scopes=scopes,
+                    steps=chosen,
+                    progress=lambda _done, _all: advance(1),
+                )
+        if out:
+            _keep(result, out, store)
+        return _tell(store, result, earlier, level=level, decisions=decisions, json=json, out=out)
+
+
+def apply(
+    ctx: typer.Context,
+    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A file that `run --dry-run --out` wrote.")],
+    report: LevelOption = None,
+    decisions: DecisionsOption = False,
+    json: JsonOption = False,
+) -> int:
+    """
+    Do what a saved plan says and nothing else.
+
+    What has changed since is left out and listed (exit 3).
+
+    \b
+    Example:
+        consolidate run --dry-run --out tonight.json
+        consolidate apply tonight.json
+    """
+    session: Session = ctx.obj
+    level = _level(session, report)
+    saved = load(plan)
+    if saved.as_of > clock():
+        raise BadInput(f"{plan}: is for {format_instant(saved.as_of)}, which lies in the future; apply it then")
+    from consolidator.perform import apply_plan
+
+    with session.open("write") as store:
+        earlier = _earlier(store)
+        with progress("Applying", total=len(saved.scopes)) as advance:
+            result = apply_plan(
+                store,
+                saved,
+                wall_clock=clock,
+                describe=lambda result: _as_json(_report(result, earlier)),
+                progress=lambda _done, _all: advance(1),
+            )
+        return _tell(store, result, earlier, level=level, decisions=decisions, json=json)
+
+
+def undo(
+    ctx: typer.Context,
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run_id, or `last`.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing; say what would be given back.")] = False,
+    json: JsonOption = False,
+) -> int:
+    """
+    Take a night back.
+
+    Rows changed since are refused and listed (exit 3).
+
+    \b
+    Example:
+        consolidate undo last
+    """
+    from consolidator.store.find import find_run
+    from consolidator.store.undo import undo_run
+
+    with ctx.obj.open("read" if dry_run else "write") as store:
+        with store.read() as conn:
+            found = None if run == "last" else find_run(conn, run)
+        with progress("Undoing"):
+            undone = undo_run(store, found.run_id if found else run, wall_clock=clock, dry_run=dry_run)
+    if json:
+        emit_json(
+            {
+                "run_id": undone.run_id,
+                "dry_run": dry_run,
+                "exit": undone.exit_code,
+                "restored": undone.restored,
+                "events": undone.events,
+                "refused": list(undone.refused),
+            }
+        )
+        return undone.exit_code
+    would = "would be " if dry_run else ""
+    emit(
+        f"{undone.run_id}: {_counted(undone.restored, 'row')} {would}given back, "
+        f"{_counted(undone.events, 'event')} {would}waiting again."
+    )
+    for refused in undone.refused:
+        emit(f"Refused, changed since: {one_line(refused)}")
+    return undone.exit_code
+
+
+def runs(
+    ctx: typer.Context,
+    count: Annotated[int, typer.Option("-n", metavar="N", min=1, help="How many, the newest first.")] = 10,
+    json: JsonOption = False,
+) -> None:
+    """
+    List the last nights.
+
+    \b
+    Example:
+        consolidate runs -n 3
+    """
+    from consolidator.store.journal import last_runs
+
+    with ctx.obj.open("read") as store, store.read() as conn:
+        found = last_runs(conn, count)
+    if json:
+        emit_json({"runs": found})
+    elif not found:
+        emit("No night has run yet.")
+    else:
+        emit_table(("run", "as of", "ended", "what it did"), [_row(each) for each in found])
+
+
+def _row(run: dict[str, Any]) -> tuple[str, str, str, str]:
+    if run["undone_at"]:
+        ended = "undone"
+    elif run["finished_at"]:
+        ended = f"exit {run['exit']}"
+    else:
+        ended = "unfinished"
+    totals = [f"{count} {name}" for name, count in (run["totals"] or {}).items() if count]
+    return run["run_id"], run["as_of"], ended, ", ".join(totals) or "nothing"
+
+
+def _level(session: Session, option: str | None) -> str:
+    return session.settings.report if option is None else one_of("--report", option, LEVELS)
+
+
+def _earlier(store: "Store") -> list[dict[str, int]]:
+    from consolidator.store.journal import earlier_totals
+
+    with store.read() as conn:
+        return earlier_totals(conn, COMPARED)
+
+
+def _report(result: Result, earlier: Sequence[dict[str, int]]) -> "Report":
+    from consolidator.report import build
+
+    return build(
+        result.plan,
+        result.outcomes,
+        run_id=result.run_id,
+        dry_run=result.run_id is None,
+        exit_code=result.exit_code,
+        history=earlier,
+        error=result.error,
+    )
+
+
+def _as_json(report: "Report") -> dict[str, Any]:
+    from consolidator.report import as_json
+
+    return as_json(report)
+
+
+def _keep(result: Result, out: Path, store: "Store") -> None:
+    if store.dialect == "sqlite" and os.path.realpath(out) == os.path.realpath(store.url.database or ""):
+        raise BadInput(f"{out}: is the store itself; name another file for the plan")
+    try:
+        save(result.plan, out)
+    except OSError as error:
+        raise BadInput(f"{out}: the plan cannot be written: {error.strerror}") from None
+
+
+def _tell(
+    store: "Store",
+    result: Result,
+    earlier: Sequence[dict[str, int]],
+    *,
+    level: str,
+    decisions: bool,
+    json: bool,
+    out: Path | None = None,
+) -> int:
+    """Print what a night did, and return its exit code."""
+    from consolidator.report import render
+
+    report = _report(result, earlier)
+    listed = list(_decisions(store, result)) if decisions else []
+    if json:
+        emit_json(_as_json(report) | ({"decisions": listed} if decisions else {}))
+    else:
+        for decision in listed:
+            emit(told(decision))
+        text = render(report, level)
+        if text:
+            emit(text)
+        if out:
+            note(f"The plan is kept: consolidate apply {out}")
+    if result.error and (json or level == "off"):
+        note(f"consolidate: {one_line(result.error)}")
+    return result.exit_code
+
+
+def _decisions(store: "Store", result: Result) -> Iterator[dict[str, Any]]:
+    from consolidator.store.find import find_run
+    from consolidator.store.journal import decisions_of_run, planned
+
+    with store.read() as conn:
+        if result.run_id is None:
+            yield from planned(conn, result.plan)
+            return
+        found = find_run(conn, result.run_id)
+        if found is None:
+            raise ConsolidatorError(f"{result.run_id}: kept no journal")
+        yield from decisions_of_run(conn, found.key)
+
+
+def told(decision: dict[str, Any]) -> str:
+    """A decision as a line: what, on which memories, why."""
+    ends = zip(decision["ids"], decision["texts"], strict=True)
+    names = " <-> ".join(f"{(name or 'gone')[:_ID_SHOWN]} {one_line(text or '', _TEXT_SHOWN)}" for name, text in ends)
+    return f"{decision['step']}: {decision['verb']}: {names + ': ' if names else ''}{one_line(decision['because'])}"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
