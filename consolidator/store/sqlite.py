@@ -221,6 +221,8 @@ def _allow_reading(action: int, first: str | None, second: str | None, database:
     if action in _ALLOWED or (action in _WRITING and database == "temp"):
         return sqlite3.SQLITE_OK
     if action == sqlite3.SQLITE_UPDATE and first == "sqlite_master":
+        return sqlite3.SQLITE_OK  # asked, and not done, where the search index is declared; DDL is denied by name
+    if action == sqlite3.SQLITE_UPDATE and first == "sqlite_master":
         return sqlite3.SQLITE_OK  # asked for each virtual table that is opened; the schema itself stays shut
     if action == sqlite3.SQLITE_PRAGMA and (first or "").lower() in (_ASKING if second is None else _ASKING_ABOUT):
         return sqlite3.SQLITE_OK

@@ -193,7 +193,7 @@ def upgrade() -> None:
         sa.Column(
             "in_base", sa.Boolean, nullable=False, server_default=sa.false(), comment="linked before it came here"
         ),
-        sa.Column("waiting", sa.Boolean, nullable=False, server_default=sa.false(), comment="no night has seen it"),
+        sa.Column("waiting", sa.Boolean, nullable=False, server_default=sa.true(), comment="no night has seen it"),
         sa.UniqueConstraint("turn_key", "memory_key", "mode", name=op.f("uq_exposures_turn_key_memory_key_mode")),
         sa.PrimaryKeyConstraint("key", name=op.f("pk_exposures")),
         sa.ForeignKeyConstraint(["scope_key"], ["scopes.key"], name=op.f("fk_exposures_scope_key")),
@@ -216,7 +216,7 @@ def upgrade() -> None:
         sa.Column("applied", sa.Boolean, nullable=False, server_default=sa.false(), comment="counted in a strength"),
         sa.Column("target_key", KEY, comment="whose replay it is in; applied without: in the base"),
         sa.Column("mode", sa.Double, comment="1 or 0.5, once used"),
-        sa.Column("waiting", sa.Boolean, nullable=False, server_default=sa.false(), comment="no night has seen it"),
+        sa.Column("waiting", sa.Boolean, nullable=False, server_default=sa.true(), comment="no night has seen it"),
         sa.CheckConstraint("confidence >= -1 AND confidence <= 1", name=op.f("ck_attributions_confidence")),
         sa.UniqueConstraint(
             "message_id",
