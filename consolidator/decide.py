@@ -182,7 +182,8 @@ def _associate(night: _Night, span: tuple[int, int] | None) -> None:
     held = {pair for pair, row in links.items() if row.weight_at > now and not row.inferred}
     taken = {turn: ones for turn, ones in found.items() if not any(one.pair in held for one in ones)}
     together = [one for ones in taken.values() for one in ones]
-    late = {one.pair for one in together if one.pair in links and associate.is_late(links[one.pair], one.at)}
+    latest = gather.latest_night(conn)
+    late = {one.pair for one in together if associate.is_late(links.get(one.pair), one.at, latest)}
     if span and span[1] < NEVER:
         grown = {
             pair: row

@@ -68,10 +68,16 @@ def _shown(exposures: Iterable[Exposure]) -> list[Shown]:
     ]
 
 
-def is_late(link: Link, at: int) -> bool:
-    """Whether a co-retrieval comes before one already counted, so that the link is replayed from its base."""
+def is_late(link: Link | None, at: int, latest_night: int) -> bool:
+    """
+    Whether a co-retrieval may come before one already counted, so that the link is replayed from its base.
+
+    A pair without a direct link may have had one that a night before `latest_night` found dead and deleted.
+    """
+    if link is None or link.inferred:
+        return at < latest_night
     grown = link.base_at is None or link.weight_at > link.base_at
-    return not link.inferred and link.revision is not None and grown and at < link.weight_at
+    return grown and at < link.weight_at
 
 
 def link(

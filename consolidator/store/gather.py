@@ -30,6 +30,7 @@ from consolidator.store.tables import (
     exposures,
     identities,
     memories,
+    runs,
     turns,
 )
 
@@ -96,6 +97,12 @@ def _memories(conn: sa.Connection, query: sa.Select[Any], now: int) -> dict[int,
         memories.c.strength_at <= now, sa.or_(memories.c.archived_at.is_(None), memories.c.archived_at <= now)
     )
     return {row.key: row for row in (Memory(*row) for row in conn.execute(current))}
+
+
+def latest_night(conn: sa.Connection) -> int:
+    """The latest moment that a night not taken back was for; long ago where there was none."""
+    latest: int | None = conn.scalar(sa.select(sa.func.max(runs.c.as_of)).where(runs.c.undone_at.is_(None)))
+    return -(2**62) if latest is None else latest
 
 
 _RATED = (

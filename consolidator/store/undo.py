@@ -1,7 +1,7 @@
 """Undo: give back every row that a run rewrote, from the before-images in its journal, and let its events wait anew."""
 
 import json
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +9,6 @@ from typing import Any
 import sqlalchemy as sa
 
 from consolidator.errors import BadInput
-from consolidator.perform import WallClock
 from consolidator.store.chains import fallen
 from consolidator.store.engine import Store, keyed
 from consolidator.store.locks import hold_scope
@@ -56,7 +55,7 @@ class _Chain:
     tokens: frozenset[Hashable]
 
 
-def undo_run(store: Store, run: str, *, wall_clock: WallClock, dry_run: bool = False) -> Undone:
+def undo_run(store: Store, run: str, *, wall_clock: Callable[[], int], dry_run: bool = False) -> Undone:
     """
     Take back a run (its id, or "last": the latest not undone).
 
