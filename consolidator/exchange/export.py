@@ -129,7 +129,7 @@ def _models(conn: sa.Connection, scope_key: int) -> list[str]:
         .where(memories.c.scope_key == scope_key)
         .group_by(embeddings.c.model)
     )
-    return [model for model, _ in sorted(conn.execute(query).tuples(), key=lambda row: (-row[1], row[0]))]
+    return [model for model, _ in sorted(conn.execute(query), key=lambda row: (-row[1], row[0]))]
 
 
 def _vectors(conn: sa.Connection, keys: Sequence[int], models: Sequence[str]) -> dict[int, Line]:

@@ -47,7 +47,7 @@ def take_aliases(desk: Desk, spool: Spool, tally: Tally) -> None:
 def _following(desk: Desk, keys: Iterable[int]) -> dict[int, int]:
     table = keyed(desk.conn, key=sorted({*keys}))
     query = sa.select(aliases.c.old_key, aliases.c.new_key).join(table, aliases.c.old_key == table.c.key)
-    return dict(desk.conn.execute(query).tuples().all())
+    return dict(desk.conn.execute(query).all())
 
 
 def wake(desk: Desk, _: Spool, tally: Tally) -> None:
