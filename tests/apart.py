@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 PREAMBLE = """
 import os, resource, signal, sys
 import sqlalchemy as sa
-from consolidator.errors import ConsolidatorError
+from consolidator.errors import ConsolidatorError, StoreUnusable
 from consolidator.store import postgres, sqlite, tables
 from consolidator.store.engine import open_store
 from consolidator.store.locks import hold_scope

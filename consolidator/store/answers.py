@@ -64,8 +64,9 @@ def answer(error: BaseException, url: sa.URL, *, connecting: bool = False) -> Co
     return None
 
 
+MOVED = "the file was moved, removed or replaced while in use, so nothing of this was written; put it back, run again"
 _LOCKED = "locked by another process; try again when it is done"
-_PERMISSIONS = "cannot be opened; check the permissions of the file and of its folder"
+_PERMISSIONS = "cannot be opened; check that it is there, and the permissions of the file and of its folder"
 _SQLITE: tuple[tuple[str, type[ConsolidatorError], str], ...] = (
     ("SQLITE_BUSY", StoreUnusable, _LOCKED),
     ("SQLITE_LOCKED", StoreUnusable, _LOCKED),
@@ -73,7 +74,7 @@ _SQLITE: tuple[tuple[str, type[ConsolidatorError], str], ...] = (
     ("SQLITE_IOERR_READ", ConsolidatorError, "could not be read (a failing disk?); restore it from a copy"),
     ("SQLITE_IOERR_SHORT_READ", ConsolidatorError, "could not be read (cut off?); restore it from a copy"),
     ("SQLITE_IOERR", StoreUnusable, "could not be written (a full disk, a limit on file sizes?), nothing of this was"),
-    ("SQLITE_READONLY_DBMOVED", ConsolidatorError, "the file was moved or removed while in use; put it back"),
+    ("SQLITE_READONLY_DBMOVED", ConsolidatorError, MOVED),
     ("SQLITE_READONLY", StoreUnusable, "read-only; make the file and its folder writable for this user"),
     ("SQLITE_AUTH", StoreUnusable, "opened for reading only"),
     ("SQLITE_CANTOPEN", ConsolidatorError, _PERMISSIONS),

@@ -55,7 +55,13 @@ def _open_file(url: sa.URL, mode: Mode, seconds: float) -> Store:
     store.close()
     if not store.store_id:
         return _create_file(url, seconds)
-    return replace(writer(url, busy_timeout_seconds=seconds), store_id=store.store_id)
+    store = replace(writer(url, busy_timeout_seconds=seconds), store_id=store.store_id)
+    try:
+        store.engine.connect().close()
+    except BaseException:
+        store.close()
+        raise
+    return store
 
 
 def _create_file(url: sa.URL, seconds: float) -> Store:

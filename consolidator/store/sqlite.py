@@ -20,8 +20,8 @@ import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.pool import QueuePool
 
-from consolidator.errors import StoreUnusable
-from consolidator.store.answers import tell
+from consolidator.errors import ConsolidatorError, StoreUnusable
+from consolidator.store.answers import MOVED, tell
 
 CACHE_KIBIBYTES = 32_768
 
@@ -106,7 +106,27 @@ def writing_engine(path: Path, *, busy_timeout_seconds: float, create: bool, for
         connection.execute("PRAGMA secure_delete = ON")  # so that what is forgotten is overwritten
         return connection
 
-    return _engine(path, connect)
+    engine = _engine(path, connect)
+    files: set[tuple[int, int]] = set()  # of all connections; more than one, or another in its place: it was replaced
+
+    @event.listens_for(engine, "connect")
+    def _note(_connection: sqlite3.Connection, _record: object) -> None:
+        files.add(_file_at(path))
+
+    @event.listens_for(engine, "commit")
+    def _insist_unmoved(_connection: sa.Connection) -> None:
+        if files != {_file_at(path)}:
+            raise ConsolidatorError(f"{path}: {MOVED}")
+
+    return engine
+
+
+def _file_at(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0
+    return found.st_dev, found.st_ino
 
 
 def reading_engine(path: Path, *, busy_timeout_seconds: float) -> sa.Engine:
@@ -204,7 +224,9 @@ _ALLOWED = frozenset({
     sqlite3.SQLITE_CREATE_TEMP_TABLE, sqlite3.SQLITE_DROP_TEMP_TABLE,
     sqlite3.SQLITE_CREATE_TEMP_INDEX, sqlite3.SQLITE_DROP_TEMP_INDEX,
 })  # fmt: skip
-_WRITING = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE})
+_WRITING = frozenset({
+    sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE, sqlite3.SQLITE_REINDEX,
+})  # fmt: skip
 _ASKING = frozenset({
     "application_id", "busy_timeout", "cache_size", "compile_options", "data_version", "database_list", "encoding",
     "foreign_key_check", "foreign_key_list", "foreign_keys", "freelist_count", "index_info", "index_list",
@@ -213,7 +235,7 @@ _ASKING = frozenset({
 })  # fmt: skip
 _ASKING_ABOUT = frozenset({
     "busy_timeout", "cache_size", "foreign_key_check", "foreign_key_list", "index_info", "index_list", "index_xinfo",
-    "integrity_check", "quick_check", "table_info", "table_list", "table_xinfo",
+    "integrity_check", "quick_check", "read_uncommitted", "table_info", "table_list", "table_xinfo",
 })  # fmt: skip
 
 
