@@ -1,42 +1,113 @@
-"""Traces of a memory in what was written about it, and in the bytes of the file once its rows are gone."""
+"""Traces of forgotten memories: in texts and journal rows about them, and in the bytes of the file."""
 
+import json
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
-import sqlalchemy as sa
-
+from consolidator.report.tame import one_line
 from consolidator.store.engine import Store
 
+STANDS_FOR = "named a memory since forgotten"
 _SHORTEST_ID = 8
-_TELLING_LENGTH = 12
+_SHORTEST_QUOTE = 6
+_TELLING_LENGTH = 24
+_NUMBER = re.compile(r"\d+")
 
 
-@dataclass(frozen=True, slots=True)
 class Traces:
-    """How a memory shows in other texts: by its id or a beginning of it, by its content or a beginning of that."""
+    """How memories show in other texts: by an id or the beginning of it, by a content or the beginning of that."""
 
-    id: str
-    content: str
+    def __init__(self, named: Iterable[tuple[str, str]]) -> None:
+        """named: the id and content of each."""
+        marks: set[str] = set()
+        self._short: set[str] = set()
+        for name, content in named:
+            marks.add(name[:_SHORTEST_ID])
+            for line in (one_line(content), " ".join(content.split())):
+                if len(line) < _SHORTEST_QUOTE:
+                    self._short.add(line)
+                else:
+                    marks.add(line[:_TELLING_LENGTH].rstrip("… "))
+        self._marks = re.compile("|".join(map(re.escape, sorted(marks))))
 
     def in_text(self, text: str) -> bool:
-        """Whether a text names the memory or quotes it."""
-        if self.id[:_SHORTEST_ID] in text:
+        """Whether a text names or quotes one of the memories."""
+        return self._marks.search(text) is not None or text.strip() in self._short
+
+    def removed_from(self, report: Any) -> Any:
+        """A stored report without the examples and notes that name or quote one of them; counts stay."""
+        if isinstance(report, str):
+            return STANDS_FOR if self.in_text(report) else report
+        if isinstance(report, list):
+            return [self.removed_from(each) for each in report if not self._in_entry(each)]
+        if isinstance(report, Mapping):
+            return {name: part if name == "scope" else self.removed_from(part) for name, part in report.items()}
+        return report
+
+    def _in_entry(self, entry: Any) -> bool:
+        parts = entry.values() if isinstance(entry, Mapping) else [entry]
+        return any(isinstance(part, str) and self.in_text(part) for part in parts)
+
+
+@dataclass(frozen=True)
+class Gone:
+    """What is forgotten: keys of memories and of their events, and how the memories show in texts."""
+
+    keys: frozenset[int]
+    events: Mapping[str, frozenset[int]]
+    traces: Traces
+
+    @cached_property
+    def _numbers(self) -> frozenset[str]:
+        return frozenset(map(str, self.keys.union(*self.events.values())))
+
+    def concerns(self, row: Any) -> bool:
+        """Whether anything of them is in a journal row."""
+        return self.owns(row) or self.traces.in_text(row.because) or self.left_of(row.events) != row.events
+
+    def owns(self, row: Any) -> bool:
+        """Whether a journal row is about one of the memories, or cannot be undone without it."""
+        if row.table_name in ("memories", "associations") and (row.row_a in self.keys or row.row_b in self.keys):
             return True
-        words, line = " ".join(self.content.split()), " ".join(text.split())
-        telling = words[:_TELLING_LENGTH]
-        return telling in line if len(words) >= _TELLING_LENGTH else words == line
+        return self._referred_to(row.before) or self._referred_to(row.after)
+
+    def _referred_to(self, values: str | None) -> bool:
+        if not values or ('"via"' not in values and '"superseded_by"' not in values):
+            return False
+        document = json.loads(values)
+        return not self.keys.isdisjoint((document.get("via"), document.get("superseded_by")))
+
+    def left_of(self, events: str | None) -> str | None:
+        """Journal text of events without the forgotten; the same where none was there, None where none is left."""
+        if not events or self._numbers.isdisjoint(_NUMBER.findall(events)):
+            return events
+        document = json.loads(events)
+        kept = {name: [mark for mark in marks if not self._is_gone(name, mark)] for name, marks in document.items()}
+        if kept == document:
+            return events
+        return json.dumps(kept, separators=(",", ":")) if any(kept.values()) else None
+
+    def _is_gone(self, name: str, mark: Any) -> bool:
+        if name == "memories":
+            return mark in self.keys
+        if name == "links":
+            return not self.keys.isdisjoint(mark)
+        return mark[0] in self.events.get(name, ())
 
 
 def wipe(store: Store) -> bool:
     """
-    Take the bytes of deleted rows out of the store's files; False where another reader keeps them alive.
+    Empty the write-ahead log, which may hold what was deleted; False where another reader keeps it alive.
 
-    SQLite: rewritten without free pages, the write-ahead log emptied. Postgres: vacuumed; its own write-ahead log
-    and backups are the server's.
+    What a SQLite file had in its pages was overwritten when it was deleted. Postgres is vacuumed; its own
+    write-ahead log and backups are the server's.
     """
     with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as conn:
         if store.dialect == "postgresql":
             conn.exec_driver_sql("VACUUM memories, embeddings, decisions, runs, kept_replies")
             return True
-        conn.exec_driver_sql("VACUUM")
         busy, _, _ = conn.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
         return not busy
