@@ -18,7 +18,6 @@ Level = Literal["off", "errors", "summary", "detailed"]
 LEVELS: tuple[str, ...] = get_args(Level)
 
 
-
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 

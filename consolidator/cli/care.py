@@ -46,7 +46,9 @@ def _pin(ctx: typer.Context, ids: list[str], scope: str | None, *, pinned: bool)
         found = find_memories(conn, ids, wanted)
         changed = pin(conn, found, pinned=pinned)
     for each in found:
-        said = ("Pinned" if pinned else "Unpinned") if each in changed else ("Already pinned" if pinned else "Not pinned")
+        said = (
+            ("Pinned" if pinned else "Unpinned") if each in changed else ("Already pinned" if pinned else "Not pinned")
+        )
         emit(f"{said}: {_named(each)}")
 
 
@@ -81,7 +83,8 @@ def forget(
     """
     Delete memories everywhere, for good.
 
-    What stays is a mark, without text, that keeps them from being imported again. Copies outside the store are yours to delete: exports, saved plans, backups, the copies of `migrate`.
+    What stays is a mark, without text, that keeps them from being imported again. Copies outside the store are yours
+    to delete: exports, saved plans, backups, the copies that `migrate` makes.
 
     \b
     Example:

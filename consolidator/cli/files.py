@@ -6,12 +6,21 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
 from consolidator.cli.output import emit, emit_json, note, open_or_refuse, output_file, progress
-from consolidator.cli.session import AsOfOption, JsonOption, OutputOption, ScopeOption, Session, moment, one_of, scope_text
+from consolidator.cli.session import (
+    AsOfOption,
+    JsonOption,
+    OutputOption,
+    ScopeOption,
+    Session,
+    moment,
+    one_of,
+    scope_text,
+)
 
 if TYPE_CHECKING:
     from consolidator.exchange.intake import Intake
@@ -47,7 +56,7 @@ def import_jsonl(
 
     name = "standard input" if str(path) == "-" else str(path)
     with ExitStack() as stack:
-        stream = sys.stdin.buffer if str(path) == "-" else stack.enter_context(open_or_refuse(path, "rb"))
+        stream: BinaryIO = sys.stdin.buffer if str(path) == "-" else stack.enter_context(open_or_refuse(path, "rb"))
         return _take_in(
             ctx.obj,
             name,

@@ -19,7 +19,7 @@ def list_(
     ctx: typer.Context,
     scope: ScopeOption = None,
     status: Annotated[str, typer.Option("--status", metavar="S", help=", ".join(STATUSES))] = "active",
-    type: Annotated[
+    kind: Annotated[
         str | None, typer.Option("--type", metavar="T", help="fact, preference, ...", show_default=False)
     ] = None,
     count: CountOption = 50,
@@ -41,7 +41,7 @@ def list_(
         scopes = find_scopes(conn, wanted)
         clocks = Clocks(conn, now=now, rates=ctx.obj.rates)
         keys = strongest(
-            conn, scopes, clocks, now=now, status=None if chosen == "all" else chosen, kind=type, limit=count
+            conn, scopes, clocks, now=now, status=None if chosen == "all" else chosen, kind=kind, limit=count
         )
         found = memory_documents(conn, keys, {each.key: each for each in scopes}, clocks, now=now)
     _emit_memories(found, json=json, scopes=len(scopes))

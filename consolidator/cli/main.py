@@ -2,7 +2,8 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,10 +19,27 @@ TRACEBACK_VARIABLE = "CONSOLIDATOR_TRACEBACK"
 INTERRUPTED = 130
 _FAULT_LENGTH = 300
 
-COMMANDS = (
-    "init", "migrate", "doctor", "import", "export", "run", "apply", "undo", "runs", "show", "pin", "unpin", "restore",
-    "forget", "stats", "list", "search", "history", "graph",
-)  # fmt: skip
+COMMANDS: dict[str, Callable[..., object] | None] = {
+    "init": stores.init,
+    "migrate": stores.migrate,
+    "doctor": stores.doctor,
+    "import": None,  # a group of its own
+    "export": files.export,
+    "run": nights.run,
+    "apply": nights.apply,
+    "undo": nights.undo,
+    "runs": nights.runs,
+    "show": show.show,
+    "pin": care.pin,
+    "unpin": care.unpin,
+    "restore": care.restore,
+    "forget": care.forget,
+    "stats": look.stats,
+    "list": look.list_,
+    "search": look.search,
+    "history": show.history,
+    "graph": look.graph,
+}
 
 
 class InOrder(TyperGroup):
@@ -40,23 +58,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
+for name, command in COMMANDS.items():
+    if command is not None:
+        app.command(name)(command)
 imports = typer.Typer(rich_markup_mode=None)
-
-for command in (stores.init, stores.migrate, stores.doctor):
-    app.command()(command)
-app.add_typer(imports, name="import", help="Take memories and events in. Twice is as once.")
 imports.command("jsonl")(files.import_jsonl)
 imports.command("formative")(files.import_formative)
-app.command("export")(files.export)
-for command in (nights.run, nights.apply, nights.undo, nights.runs, show.show):
-    app.command()(command)
-for command in (care.pin, care.unpin, care.restore, care.forget):
-    app.command()(command)
-app.command("stats")(look.stats)
-app.command("list")(look.list_)
-app.command("search")(look.search)
-app.command("history")(show.history)
-app.command("graph")(look.graph)
+app.add_typer(imports, name="import", help="Take memories and events in.")
 
 
 @app.callback(invoke_without_command=True)
@@ -64,14 +72,22 @@ def consolidate(
     ctx: typer.Context,
     store: Annotated[
         str | None,
-        typer.Option("--store", metavar="URL", help="A SQLite path, sqlite:///PATH or postgresql://...; "
-                     "else $CONSOLIDATOR_STORE, else the settings, else a file in your data folder.",
-                     show_default=False),
+        typer.Option(
+            "--store",
+            metavar="URL",
+            help="A SQLite path, sqlite:///PATH or postgresql://...; "
+            "else $CONSOLIDATOR_STORE, else the settings, else a file in your data folder.",
+            show_default=False,
+        ),
     ] = None,
     settings: Annotated[
         Path | None,
-        typer.Option("--settings", metavar="FILE", help="Settings to read instead of schedules.yaml in your "
-                     "configuration folder.", show_default=False),
+        typer.Option(
+            "--settings",
+            metavar="FILE",
+            help="Settings to read instead of schedules.yaml in your configuration folder.",
+            show_default=False,
+        ),
     ] = None,
     version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
 ) -> None:
@@ -113,7 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         where = f"{error.filename}: " if error.filename else ""
         return _end(f"{where}{error.strerror or error}", ConsolidatorError.exit_code)
-    except Exception as error:  # noqa: BLE001 - a fault of the program must end in one line too
+    except Exception as error:
         if os.environ.get(TRACEBACK_VARIABLE):
             raise
         kind, what = type(error).__name__, str(getattr(error, "orig", error))[:_FAULT_LENGTH]  # never SQL's parameters
@@ -133,8 +149,6 @@ def _do(arguments: list[str]) -> int:
 
 def _end(message: str, code: int) -> int:
     """Say what is wrong in one line."""
-    try:
+    with suppress(OSError):
         output.note(f"consolidate: {' '.join(message.split())}")
-    except OSError:
-        pass
     return code

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO, cast
 
 from consolidator.errors import BadInput, ConsolidatorError
 
@@ -164,10 +164,10 @@ def send(text: str, output: Path | None, *, never: Path | None = None) -> None:
         file.write(f"{text}\n".encode())
 
 
-def open_or_refuse(path: Path, mode: str, *, shown: Path | None = None) -> IO[bytes]:
+def open_or_refuse(path: Path, mode: str, *, shown: Path | None = None) -> BinaryIO:
     """An open file. BadInput says why not."""
     try:
-        return open(path, mode)
+        return cast(BinaryIO, open(path, mode))
     except OSError as error:
         raise BadInput(f"{shown or path}: cannot be opened: {error.strerror}") from None
     except ValueError as error:

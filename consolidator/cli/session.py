@@ -27,7 +27,8 @@ ScopeOption = Annotated[
     typer.Option("--scope", metavar="K=V,...", help="This scope exactly; '' is the empty one.", show_default=False),
 ]
 AsOfOption = Annotated[
-    str | None, typer.Option("--as-of", metavar="T", help="An RFC 3339 time instead of the clock's.", show_default=False)
+    str | None,
+    typer.Option("--as-of", metavar="T", help="An RFC 3339 time instead of the clock's.", show_default=False),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")]
 OutputOption = Annotated[

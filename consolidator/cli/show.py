@@ -30,7 +30,7 @@ _LINKS_SHOWN = 10
 
 def show(
     ctx: typer.Context,
-    id: Annotated[str, typer.Argument(metavar="ID", help="A memory, by 8 or more characters of its id, or a run.")],
+    name: Annotated[str, typer.Argument(metavar="ID", help="A memory, by 8 or more characters of its id, or a run.")],
     scope: ScopeOption = None,
     form: Annotated[
         str | None,
@@ -53,15 +53,17 @@ def show(
     form = None if form is None else one_of("--format", form, FORMS)
     wanted = scope_text(scope)
     with ctx.obj.open("read") as store, store.read() as conn:
-        run = find_run(conn, id)
+        run = find_run(conn, name)
         if run is not None:
             _show_run(conn, run.key, form or ("json" if json else "text"), decisions=decisions, output=output)
             return
-        if not is_prefix(id):
-            raise BadInput(f"{id}: neither a run nor the beginning of a memory's id; see `consolidate runs` and `list`")
+        if not is_prefix(name):
+            raise BadInput(
+                f"{name}: neither a run nor the beginning of a memory's id; see `consolidate runs` and `list`"
+            )
         if decisions or form not in (None, "text", "json"):
-            raise BadInput(f"{id}: a memory has no {'decisions' if decisions else form}; that is for runs")
-        _show_memory(conn, ctx.obj, find_memory(conn, id, wanted), json=json or form == "json", output=output)
+            raise BadInput(f"{name}: a memory has no {'decisions' if decisions else form}; that is for runs")
+        _show_memory(conn, ctx.obj, find_memory(conn, name, wanted), json=json or form == "json", output=output)
 
 
 def _show_run(conn: "sa.Connection", key: int, form: str, *, decisions: bool, output: Path | None) -> None:
@@ -77,7 +79,9 @@ def _show_run(conn: "sa.Connection", key: int, form: str, *, decisions: bool, ou
     else:
         head = [f"{run['run_id']} was undone at {run['undone_at']}."] if run["undone_at"] and form == "text" else []
         if run["report"] is None:
-            raise BadInput(f"{run['run_id']}: has no report, it is under way or was killed; --decisions --json lists it")
+            raise BadInput(
+                f"{run['run_id']}: has no report, it is under way or was killed; --decisions --json lists it"
+            )
         told_decisions = [told(decision) for decision in listed] if form == "text" else []
         text = "\n".join([*head, *told_decisions, render(from_json(run["report"]), "detailed", form)])
     send(text, output)
@@ -98,7 +102,9 @@ def _show_memory(conn: "sa.Connection", session: Session, found: "Found", *, jso
     if output is not None:
         raise BadInput("-o: of a memory only JSON goes to a file; add --json")
     emit(harmless(document["content"]) + "\n")
-    emit_pairs({**_facts(document), "vectors": ", ".join(f"{v['model']} ({v['dimension']})" for v in document["embeddings"])})
+    emit_pairs(
+        {**_facts(document), "vectors": ", ".join(f"{v['model']} ({v['dimension']})" for v in document["embeddings"])}
+    )
     if document["links"]:
         emit("")
         emit_table(
@@ -139,7 +145,7 @@ def _facts(document: dict[str, Any]) -> dict[str, object]:
     }
 
 
-def history(ctx: typer.Context, id: IdArgument, scope: ScopeOption = None, json: JsonOption = False) -> None:
+def history(ctx: typer.Context, name: IdArgument, scope: ScopeOption = None, json: JsonOption = False) -> None:
     """
     Tell what happened to a memory, in order.
 
@@ -152,7 +158,7 @@ def history(ctx: typer.Context, id: IdArgument, scope: ScopeOption = None, json:
 
     wanted = scope_text(scope)
     with ctx.obj.open("read") as store, store.read() as conn:
-        found = find_identity(conn, id, wanted)
+        found = find_identity(conn, name, wanted)
         entries = history(conn, found)
     if json:
         emit_json({"id": found.id, "content": found.content, "entries": entries})

@@ -44,9 +44,7 @@ def migrate(
         if versions.store == versions.program:
             emit(f"The store has schema {versions.store}, as this program.")
             return 0
-        emit(
-            f"The store has schema {versions.store}, this program {versions.program}: run `consolidate migrate`."
-        )
+        emit(f"The store has schema {versions.store}, this program {versions.program}: run `consolidate migrate`.")
         return 1
     with progress("Migrating"):
         done = schema.migrate(ctx.obj.url, now=clock())

@@ -51,9 +51,7 @@ def restore(conn: sa.Connection, found: Sequence[Found], *, now: int) -> list[Fo
         ).rowcount
         if changed:
             for heir in heirs(conn, each.key):
-                conn.execute(
-                    sa.update(memories).where(memories.c.key == heir).values(revision=memories.c.revision + 1)
-                )
+                conn.execute(sa.update(memories).where(memories.c.key == heir).values(revision=memories.c.revision + 1))
             conn.execute(sa.delete(aliases).where(aliases.c.old_key == each.key))
             back.append(each)
     return back

@@ -25,6 +25,14 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
+class Run:
+    """A run: its key and the id that people use."""
+
+    key: int
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """A memory, or a memory known only by name (`content` None), and the scope it belongs to."""
 
@@ -66,16 +74,15 @@ def find_memories(conn: sa.Connection, prefixes: Sequence[str], scope: str | Non
     return list(found.values())
 
 
-def find_run(conn: sa.Connection, named: str) -> sa.Row[tuple[int, str]] | None:
-    """Key and run_id of the run named by its id, or by the only beginning of 8 or more; None where there is none."""
+def find_run(conn: sa.Connection, named: str) -> Run | None:
+    """The run named by its id, or by the only beginning of 8 or more characters; None where there is none."""
     query = sa.select(runs.c.key, runs.c.run_id)
-    exact = conn.execute(query.where(runs.c.run_id == named)).first()
-    if exact or len(named) < SHORTEST_PREFIX:
-        return exact
-    beginning = conn.execute(query.where(runs.c.run_id.startswith(named, autoescape=True)).limit(2)).all()
-    if len(beginning) > 1:
-        raise BadInput(f"{named}: several runs begin so, {', '.join(row.run_id for row in beginning)}; write more of it")
-    return beginning[0] if beginning else None
+    found = conn.execute(query.where(runs.c.run_id == named)).all()
+    if not found and len(named) >= SHORTEST_PREFIX:
+        found = conn.execute(query.where(runs.c.run_id.startswith(named, autoescape=True)).limit(2)).all()
+    if len(found) > 1:
+        raise BadInput(f"{named}: several runs begin so, {', '.join(row.run_id for row in found)}; write more of it")
+    return Run(*found[0]) if found else None
 
 
 def is_prefix(text: str) -> bool:

@@ -6,20 +6,16 @@ are not touched but named, for a person to judge. It holds the scope as a night 
 read the memory would write its text into the report after the deletion.
 """
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
 
 import sqlalchemy as sa
 
-from consolidator.report.document import without_memory
 from consolidator.store.care import heirs
 from consolidator.store.engine import Store
 from consolidator.store.find import Found
 from consolidator.store.locks import hold_scope
-from consolidator.store.traces import Traces, wipe
 from consolidator.store.tables import (
     DIRECT,
     INFERRED,
@@ -30,14 +26,17 @@ from consolidator.store.tables import (
     embeddings,
     exposures,
     identities,
-    kept_reply_sources,
     kept_replies,
+    kept_reply_sources,
     memories,
     merge_sources,
     runs,
     tombstones,
     verdicts,
 )
+from consolidator.store.traces import STANDS_FOR, Gone, Traces, wipe
+
+_ROWS_AT_ONCE = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +60,24 @@ def forget(store: Store, found: Sequence[Found], *, now: int, wall_clock: Callab
         for scope_key in sorted({each.scope.key for each in found}):
             held.enter_context(hold_scope(store, scope_key, wall_clock=wall_clock))
         with store.write() as conn:
-            if store.dialect == "sqlite":
-                conn.exec_driver_sql("PRAGMA secure_delete=ON")
-            keys = {each.key for each in found}
+            present = _lock(conn, found)
+            keys = {each.key for each in present}
             merged = _relatives(conn, keys, merge_sources.c.source_key, merge_sources.c.memory_key)
             sources = _relatives(conn, keys, merge_sources.c.memory_key, merge_sources.c.source_key)
-            for each in found:
+            gone = Gone(
+                keys=frozenset(keys),
+                events=_forget_events(conn, keys),
+                traces=Traces((each.id, each.content or "") for each in present),
+            )
+            for each in present:
                 _forget_one(conn, each, now=now)
+            for scope_key in {each.scope.key for each in present}:
+                _forget_journal(conn, scope_key, gone)
+            _forget_reports(conn, gone)
             if store.dialect == "sqlite":
                 conn.exec_driver_sql("INSERT INTO memory_words(memory_words) VALUES('optimize')")
     return Forgotten(
-        ids=tuple(each.id for each in found), merged=tuple(merged), sources=tuple(sources), wiped=wipe(store)
+        ids=tuple(each.id for each in present), merged=tuple(merged), sources=tuple(sources), wiped=wipe(store)
     )
 
 
@@ -88,15 +94,8 @@ def _relatives(conn: sa.Connection, keys: set[int], this: sa.Column[int], that: 
 
 def _forget_one(conn: sa.Connection, found: Found, *, now: int) -> None:
     key = found.key
-    content = conn.scalar(sa.select(memories.c.content).where(memories.c.key == key).with_for_update())
-    if content is None:
-        return
-    traces = Traces(found.id, content)
-    removed = _forget_events(conn, key)
     _forget_links(conn, key)
     _forget_merges(conn, key)
-    _forget_journal(conn, found, traces, removed)
-    _forget_reports(conn, traces)
     conn.execute(
         sa.delete(verdicts).where(
             verdicts.c.scope_key == found.scope.key, sa.cast(verdicts.c.members, sa.Text).contains(found.id)
@@ -108,34 +107,34 @@ def _forget_one(conn: sa.Connection, found: Found, *, now: int) -> None:
     conn.execute(sa.insert(tombstones).values(scope_key=found.scope.key, hash=found.id, at=now))
 
 
-def _forget_events(conn: sa.Connection, key: int) -> dict[str, set[int]]:
-    """
-    Delete the memory's exposures and attributions; their keys are returned.
+def _lock(conn: sa.Connection, found: Sequence[Found]) -> list[Found]:
+    """Those of the memories that are still there, theirs for the rest of the transaction."""
+    query = sa.select(memories.c.key).where(memories.c.key.in_([each.key for each in found])).with_for_update()
+    there = set(conn.scalars(query))
+    return [each for each in found if each.key in there]
 
-    A memory that it was merged into had counted its attributions: what they gave stays in that memory's base.
+
+def _forget_events(conn: sa.Connection, keys: set[int]) -> dict[str, frozenset[int]]:
     """
-    counted_elsewhere = conn.scalars(
-        sa.select(attributions.c.target_key)
-        .where(attributions.c.memory_key == key, attributions.c.target_key != key)
-        .distinct()
-    ).all()
-    for heir in counted_elsewhere:
-        conn.execute(
-            sa.update(memories)
-            .where(memories.c.key == heir)
-            .values(
-                base_strength=memories.c.strength,
-                base_at=memories.c.strength_at,
-                revision=memories.c.revision + 1,
-            )
-        )
+    Delete the exposures and attributions of the memories; their keys are returned.
+
+    A memory that one of them was merged into had counted its attributions: what they gave stays in its base.
+    """
+    elsewhere = sa.select(attributions.c.target_key).where(attributions.c.memory_key.in_(keys)).distinct()
+    heirs_of_events = {key for key in conn.scalars(elsewhere) if key is not None} - keys
     conn.execute(
-        sa.update(attributions)
-        .where(attributions.c.target_key.in_([key, *counted_elsewhere]))
-        .values(target_key=None)
+        sa.update(memories)
+        .where(memories.c.key.in_(heirs_of_events))
+        .values(
+            base_strength=memories.c.strength,
+            base_at=memories.c.strength_at,
+            revision=memories.c.revision + 1,
+        )
     )
+    in_the_base = attributions.c.target_key.in_(keys | heirs_of_events)
+    conn.execute(sa.update(attributions).where(in_the_base).values(target_key=None))
     return {
-        name: set(conn.scalars(sa.delete(table).where(table.c.memory_key == key).returning(table.c.key)))
+        name: frozenset(conn.scalars(sa.delete(table).where(table.c.memory_key.in_(keys)).returning(table.c.key)))
         for name, table in (("attributions", attributions), ("exposures", exposures))
     }
 
@@ -157,9 +156,9 @@ def _forget_merges(conn: sa.Connection, key: int) -> None:
     if beyond:
         conn.execute(sa.update(aliases).where(aliases.c.new_key == key).values(new_key=beyond[0]))
     conn.execute(sa.delete(aliases).where(aliases.c.new_key == key))
-    conn.execute(sa.delete(merge_sources).where(sa.or_(
-        merge_sources.c.memory_key == key, merge_sources.c.source_key == key
-    )))
+    conn.execute(
+        sa.delete(merge_sources).where(sa.or_(merge_sources.c.memory_key == key, merge_sources.c.source_key == key))
+    )
     conn.execute(
         sa.update(memories)
         .where(memories.c.superseded_by == key)
@@ -171,23 +170,21 @@ def _forget_merges(conn: sa.Connection, key: int) -> None:
     conn.execute(sa.delete(kept_replies).where(kept_replies.c.request_hash.in_(replies)))
 
 
-def _forget_journal(conn: sa.Connection, found: Found, traces: Traces, removed: Mapping[str, set[int]]) -> None:
+def _forget_journal(conn: sa.Connection, scope_key: int, gone: Gone) -> None:
     """
-    Delete the journal rows of the memory and of its links, and its name and words from the rows of others.
+    Delete the journal rows of the memories and of their links, and their names and words from the rows of others.
 
     A row that goes may also hold marks of events of other memories, which an undo must find: these stay, in a row
     without table.
     """
-    rows = conn.execute(sa.select(decisions).where(decisions.c.scope_key == found.scope.key)).mappings()
-    for row in list(filter(lambda row: _concerns(row, found.key, traces, removed), rows)):
-        mine = found.key in (row["row_a"], row["row_b"]) and row["table_name"] in ("memories", "associations")
-        mine = mine or _refers(row["before"], found.key) or _refers(row["after"], found.key)
-        events = _without(row["events"], found.key, removed)
-        this = sa.and_(decisions.c.run_key == row["run_key"], decisions.c.sequence == row["sequence"])
-        if events is None and row["events"] and not row["table_name"]:
-            mine = True
-        if not mine:
-            because = row["because"] if not traces.in_text(row["because"]) else "a memory since forgotten had a part in it"
+    concerned = []
+    for rows in conn.execute(sa.select(decisions).where(decisions.c.scope_key == scope_key)).partitions(_ROWS_AT_ONCE):
+        concerned += [row for row in rows if gone.concerns(row)]
+    for row in concerned:
+        events = gone.left_of(row.events)
+        this = sa.and_(decisions.c.run_key == row.run_key, decisions.c.sequence == row.sequence)
+        if not gone.owns(row) and (events or row.table_name):
+            because = STANDS_FOR if gone.traces.in_text(row.because) else row.because
             conn.execute(sa.update(decisions).where(this).values(because=because, events=events))
         elif events is None:
             conn.execute(sa.delete(decisions).where(this))
@@ -196,49 +193,12 @@ def _forget_journal(conn: sa.Connection, found: Found, traces: Traces, removed: 
                 sa.update(decisions)
                 .where(this)
                 .values(verb="", table_name="", row_a=None, row_b=None, revision=None, before=None, after=None)
-                .values(because="of a memory since forgotten", events=events)
+                .values(because=STANDS_FOR, events=events)
             )
 
 
-def _concerns(row: Any, key: int, traces: Traces, removed: Mapping[str, set[int]]) -> bool:
-    return (
-        key in (row["row_a"], row["row_b"])
-        or _refers(row["before"], key)
-        or _refers(row["after"], key)
-        or traces.in_text(row["because"])
-        or _without(row["events"], key, removed) != row["events"]
-    )
-
-
-def _refers(values: str | None, key: int) -> bool:
-    if not values or str(key) not in values:
-        return False
-    document = json.loads(values)
-    return key in (document.get("via"), document.get("superseded_by"))
-
-
-def _without(events: str | None, key: int, removed: Mapping[str, set[int]]) -> str | None:
-    """Journal text of events without the forgotten; unchanged text where none was there, None where none is left."""
-    if not events:
-        return events
-    document = json.loads(events)
-    kept = {name: [mark for mark in marks if not _is_gone(name, mark, key, removed)] for name, marks in document.items()}
-    if kept == document:
-        return events
-    return json.dumps(kept, separators=(",", ":")) if any(kept.values()) else None
-
-
-def _is_gone(name: str, mark: Any, key: int, removed: Mapping[str, set[int]]) -> bool:
-    if name == "memories":
-        return bool(mark == key)
-    if name == "links":
-        return key in mark
-    return mark[0] in removed.get(name, ())
-
-
-def _forget_reports(conn: sa.Connection, traces: Traces) -> None:
-    reports = conn.execute(sa.select(runs.c.key, runs.c.report).where(runs.c.report.is_not(None))).all()
-    for key, report in reports:
-        cleaned = without_memory(report, traces.id, traces.content)
+def _forget_reports(conn: sa.Connection, gone: Gone) -> None:
+    for key, report in conn.execute(sa.select(runs.c.key, runs.c.report).where(runs.c.report.is_not(None))).all():
+        cleaned = gone.traces.removed_from(report)
         if cleaned != report:
             conn.execute(sa.update(runs).where(runs.c.key == key).values(report=cleaned))

@@ -46,9 +46,9 @@ def _scope(conn: sa.Connection, scope: Scope, clocks: Clocks, *, now: int) -> di
     keys = sorted({key for pair in pairs for key in pair[:2]})
     documents = dict(zip(keys, memory_documents(conn, keys, {scope.key: scope}, clocks, now=now), strict=True))
     links = []
-    for a, b, weight, inferred in pairs:
-        source, target = sorted((documents[a]["id"], documents[b]["id"]))
-        links.append({"source": source, "target": target, "weight": weight, "inferred": inferred})
+    for one_key, other_key, link_weight, is_inferred in pairs:
+        source, target = sorted((documents[one_key]["id"], documents[other_key]["id"]))
+        links.append({"source": source, "target": target, "weight": link_weight, "inferred": is_inferred})
     return {
         "scope": parse_scope(scope.text),
         "nodes": sorted(

@@ -1,4 +1,4 @@
-"""The timeline of one memory: how it came, where it was shown and used, what was decided about it, what became of it."""
+"""The timeline of one memory: how it came, where it was shown and used, what was decided, what became of it."""
 
 from collections.abc import Iterator
 from typing import Any

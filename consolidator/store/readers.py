@@ -61,9 +61,9 @@ def strongest(
     keys: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
     strengths: list[NDArray[np.float64]] = [np.empty(0)]
     for scope in scopes:
-        query = sa.select(
-            memories.c.key, memories.c.strength, memories.c.strength_at, memories.c.consolidated
-        ).where(memories.c.scope_key == scope.key)
+        query = sa.select(memories.c.key, memories.c.strength, memories.c.strength_at, memories.c.consolidated).where(
+            memories.c.scope_key == scope.key
+        )
         if status is not None:
             query = query.where(memories.c.status == status)
         if kind is not None:
@@ -103,7 +103,7 @@ def memory_documents(
     return [_memory(found[key], scopes[found[key]["scope_key"]], clocks, now=now) for key in keys if key in found]
 
 
-def _memory(row: Mapping[str, Any], scope: Scope, clocks: Clocks, *, now: int) -> dict[str, Any]:
+def _memory(row: sa.RowMapping, scope: Scope, clocks: Clocks, *, now: int) -> dict[str, Any]:
     kind = CONSOLIDATED if row["consolidated"] else WORKING
     strength = strength_at(clocks.of(scope.key), row["strength"], row["strength_at"], now, kind)
     state = temporal(
@@ -132,7 +132,7 @@ def links_of(conn: sa.Connection, key: int, clock: Clock, *, now: int) -> list[d
     """The links of a memory that have not faded to nothing, strongest first, with what they lead to."""
     far, middle, named = identities.alias(), identities.alias(), memories.alias()
     columns = (associations.c.weight, associations.c.weight_at, associations.c.inferred)
-    found = []
+    found: list[Any] = []
     for here, there in (
         (associations.c.memory_a, associations.c.memory_b),
         (associations.c.memory_b, associations.c.memory_a),
