@@ -14,7 +14,7 @@ from alembic.script import ScriptDirectory
 import consolidator
 from consolidator.errors import ConsolidatorError, StoreUnusable
 from consolidator.instants import parse_instant
-from consolidator.store import handle, schema
+from consolidator.store import handle, schema, sqlite
 from consolidator.store.engine import open_store
 from consolidator.store.tables import SCHEMA_VERSION, identities, metadata, scopes
 from consolidator.store.urls import parse_url
@@ -76,11 +76,12 @@ def test_the_migrations_build_what_is_declared(store_url: str, tmp_path: Path) -
     url = parse_url(store_url)
     if url.get_backend_name() == "sqlite":
         url = url.set(database=str(tmp_path / "declared.db"))
+        sqlite.make_file(tmp_path / "declared.db")
     else:
         with handle.writer(url) as store, store.write() as connection:
             connection.execute(sa.text("DROP SCHEMA public CASCADE"))
             connection.execute(sa.text("CREATE SCHEMA public"))
-    with handle.writer(url, create=True) as store:
+    with handle.writer(url) as store:
         with store.write() as connection:
             metadata.create_all(connection)
             for statement in schema.SEARCH_DDL[store.dialect]:

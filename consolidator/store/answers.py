@@ -47,7 +47,7 @@ def answering(url: sa.URL) -> Iterator[None]:
         raise told from error
     except OSError as error:
         raise StoreUnusable(
-            f"{shown(url)}: {error.filename or 'a file'}: {error.strerror}; nothing was done"
+            f"{shown(url)}: {error.strerror} ({error.filename}); nothing was done"
         ) from error
 
 

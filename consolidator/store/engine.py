@@ -12,9 +12,9 @@ from typing import Any, Literal
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
-from consolidator.errors import StoreUnusable
+from consolidator.errors import ConsolidatorError, StoreUnusable
 from consolidator.store import postgres, schema, sqlite
-from consolidator.store.answers import opening
+from consolidator.store.answers import answering, opening
 from consolidator.store.handle import BUSY_TIMEOUT_SECONDS, Store, reader, writer
 from consolidator.store.urls import is_file, parse_url, path_of
 
@@ -68,16 +68,27 @@ def _create_file(url: sa.URL, seconds: float) -> Store:
     path = path_of(url)
     if not path.parent.is_dir():
         raise StoreUnusable(f"{path}: its folder is not there; make it first")
-    is_new = sqlite.size_of(path) is None
-    store = writer(url, busy_timeout_seconds=seconds, create=True)
+    sqlite.insist_writable(path)
+    with answering(url):
+        made_here = sqlite.make_file(path)
+    store = writer(url, busy_timeout_seconds=seconds)
     try:
         with store.write() as connection:
             return replace(store, store_id=_found_or_made(connection, url))
     except BaseException:
         store.close()
-        if is_new:
-            sqlite.remove_unfinished(path)
+        if made_here and not _holds_tables(url):
+            sqlite.remove_files(path)
         raise
+
+
+def _holds_tables(url: sa.URL) -> bool:
+    """Whether a file that could not be made a store is one all the same: another process may have been faster."""
+    try:
+        with reader(url) as store, store.read() as connection:
+            return bool(schema.look(connection).tables)
+    except ConsolidatorError:
+        return False
 
 
 def _open_server(url: sa.URL, mode: Mode) -> Store:

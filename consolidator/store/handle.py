@@ -85,7 +85,6 @@ def writer(
     url: sa.URL,
     *,
     busy_timeout_seconds: float = BUSY_TIMEOUT_SECONDS,
-    create: bool = False,
     foreign_keys: bool = True,
 ) -> Store:
     """A store to change, whatever it holds: look before. StoreUnusable where this user may not write the file."""
@@ -93,7 +92,5 @@ def writer(
         return Store(postgres.engine(url), url, writable=True)
     path = path_of(url)
     sqlite.insist_writable(path)
-    engine = sqlite.writing_engine(
-        path, busy_timeout_seconds=busy_timeout_seconds, create=create, foreign_keys=foreign_keys
-    )
+    engine = sqlite.writing_engine(path, busy_timeout_seconds=busy_timeout_seconds, foreign_keys=foreign_keys)
     return Store(engine, url, writable=True)

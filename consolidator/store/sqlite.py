@@ -54,8 +54,17 @@ def insist_writable(path: Path) -> None:
         )
 
 
-def remove_unfinished(path: Path) -> None:
-    """Remove a file that this process made and could not make a store of."""
+def make_file(path: Path) -> bool:
+    """Whether this process made the file, empty; False where it is there already."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    except FileExistsError:
+        return False
+    return True
+
+
+def remove_files(path: Path) -> None:
+    """Remove a file and what SQLite keeps beside it."""
     for file in (path, _wal_of(path), path.with_name(f"{path.name}-shm")):
         file.unlink(missing_ok=True)
 
@@ -92,11 +101,11 @@ def _new_file(path: Path, label: str) -> Path:
     raise AssertionError("numbers do not end")
 
 
-def writing_engine(path: Path, *, busy_timeout_seconds: float, create: bool, foreign_keys: bool = True) -> sa.Engine:
+def writing_engine(path: Path, *, busy_timeout_seconds: float, foreign_keys: bool = True) -> sa.Engine:
     """Connections that write: WAL, every commit on the disk, foreign keys kept (a migration must do without)."""
 
     def connect() -> sqlite3.Connection:
-        connection = _connect(path, "mode=rwc" if create else "mode=rw", busy_timeout_seconds)
+        connection = _connect(path, "mode=rw", busy_timeout_seconds)
         if connection.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
             connection.close()
             raise StoreUnusable(f"{path}: its disk cannot keep a write-ahead log (a network drive?); use a local one")
