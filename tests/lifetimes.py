@@ -3,6 +3,7 @@
 import hashlib
 import random
 from dataclasses import dataclass
+from itertools import pairwise
 
 from consolidator.exchange.records import AttributionLine, ExposureLine, MemoryLine
 from consolidator.instants import NIGHT, SECOND, format_instant
@@ -111,5 +112,5 @@ def without_activity_in_closed_pauses(records: list[Recorded], nights: list[int]
         fresh = [one for one in fresh if not any(a < at < b for at in one.happened for a, b in closed)]
         kept += fresh
         seen = sorted({*seen, *(at for one in fresh for at in one.happened if at <= night)})
-        closed = [(a + 7 * NIGHT, b) for a, b in zip(seen, seen[1:], strict=False) if b - a > 7 * NIGHT]
+        closed = [(a + 7 * NIGHT, b) for a, b in pairwise(seen) if b - a > 7 * NIGHT]
     return kept

@@ -7,6 +7,7 @@ It is slow and simple on purpose; what the nights leave behind is compared with 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from consolidator.exchange.records import AttributionLine, ExposureLine, MemoryLine
 from consolidator.instants import NIGHT, parse_instant
@@ -32,7 +33,7 @@ class OracleClock:
     def age(self, at: float, kind: int) -> float:
         total = 0.0
         froms = [-math.inf, *(since for since, _ in self.rates[1:]), math.inf]
-        for (start, end), (_, factors) in zip(zip(froms, froms[1:], strict=False), self.rates, strict=True):
+        for (start, end), (_, factors) in zip(pairwise(froms), self.rates, strict=True):
             low, high = max(start, 0.0), min(end, at)
             if high > low:
                 paused = sum(max(0.0, min(high, b) - max(low, a)) for a, b in self.pauses)

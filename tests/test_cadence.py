@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from consolidator.exchange.intake import take_in
@@ -74,7 +74,7 @@ def assert_as_judged(store: Store, records: list[Recorded], rates: list[tuple[fl
 def split(chance: random.Random, kind: str) -> list[int]:
     nights = {
         "one": [],
-        "daily": [START + day * NIGHT for day in range(1, 45)],
+        "every second day": [START + day * NIGHT for day in range(1, 45, 2)],
         "some": [START + chance.randrange(45 * 24) * NIGHT // 24 for _ in range(6)],
         "month missed": [START + day * NIGHT for day in (1, 2, 3, 34, 35)],
         "two in a minute": [START + 20 * NIGHT, START + 20 * NIGHT + 1, START + 20 * NIGHT + 60_000_000],
@@ -82,9 +82,13 @@ def split(chance: random.Random, kind: str) -> list[int]:
     return sorted({*nights, END})
 
 
-@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=5,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # a seed does not get simpler by getting smaller
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(seed=st.integers(0, 10**6), leaves=st.booleans(), changed=st.booleans())
-@pytest.mark.parametrize("kind", ["one", "daily", "some", "month missed", "two in a minute"])
+@pytest.mark.parametrize("kind", ["one", "every second day", "some", "month missed", "two in a minute"])
 def test_any_split_into_nights_leaves_what_one_reading_of_the_laws_does(
     tmp_path_factory: pytest.TempPathFactory, kind: str, seed: int, leaves: bool, changed: bool
 ) -> None:
@@ -95,7 +99,7 @@ def test_any_split_into_nights_leaves_what_one_reading_of_the_laws_does(
     if changed:
         at = START + chance.randrange(5, 30) * NIGHT
         rates.append((at, SLOWER))
-        nights = sorted({*nights, at})
+        nights = sorted({*nights, START + NIGHT // 2, at})  # a night has known the rates before they change
     records = without_activity_in_closed_pauses(life(seed, leaves=leaves), nights)
     run = [(now, SLOWER if changed and now >= rates[-1][0] else DAY_RATES) for now in nights]
     folder: Path = tmp_path_factory.mktemp("life")
