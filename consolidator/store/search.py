@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, reduce
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 import sqlalchemy as sa
@@ -21,10 +21,11 @@ from consolidator.store.tables import memories
 # Groups of phrases: every group matches, by any of its phrases.
 Way = list[list[list[str]]]
 
-# What a Postgres text vector may hold is 1 MiB: each word with up to 6 bytes about it.
-LARGEST_VECTOR_BYTES, BYTES_ABOUT_A_WORD = 1_000_000, 6
+# A Postgres text vector holds at most 1 MiB, each word with up to 6 bytes about it, and is slow long before.
+LARGEST_VECTOR_BYTES, BYTES_ABOUT_A_WORD = 250_000, 6
 LONGEST_WORD = 200
-MOST_QUERY_WORDS = 50
+MOST_QUERY_WORDS = MOST_QUERY_LETTERS = 50
+MOST_QUERY_PIECES = 100
 
 # What both databases cut as we do, so that it need not be kept twice.
 _PLAIN = re.compile(r"(?:(?:[A-Za-z]{1,200}|[0-9]{1,200})(?:[,;:!?'\"()\s]+|\.(?=\s|\Z)|\Z)|[,;:!?'\"()\s])*", re.ASCII)
@@ -116,13 +117,14 @@ def search_keys(
     First those that hold it as a phrase (rank 3 to 4), then those that hold all of its words (2 to 3), then any
     (1 to 2). scope_key None: in every scope; statuses None: in every status. A query is words, never operators.
     """
-    asked = list(words(query))[:MOST_QUERY_WORDS]
+    asked = [word[:MOST_QUERY_LETTERS] for word in islice(words(query), MOST_QUERY_WORDS)]
     if not asked or limit < 1:
         return []
+    pieces = [piece for word in asked for piece in _pieces(word)]
     ways: tuple[Way, Way, Way] = (
         [[[token for word in asked for token in word]]],
         [[word] for word in asked],
-        [[piece for word in asked for piece in _pieces(word)]],
+        [[list(piece) for piece in dict.fromkeys(map(tuple, pieces))][:MOST_QUERY_PIECES]],
     )
     found: dict[int, float] = {}
     tried: list[Way] = []
