@@ -35,8 +35,10 @@ class _Night:
     clock: Clock
     now: int
     memories: dict[int, Memory]
+    latest: int  # the latest night: what it and those before it saw has no later time
     decisions: list[Decision] = field(default_factory=list)
     unscheduled: set[int] = field(default_factory=set)
+    links_unseen: dict[Pair, Link] = field(default_factory=dict)
     links: dict[Pair, Link] = field(default_factory=dict)
     link_ages: dict[Pair, float] = field(default_factory=dict)
     known_attributions: set[int] = field(default_factory=set)
@@ -64,12 +66,13 @@ def decide_scope(conn: sa.Connection, scope_key: int, *, now: int, rates: Rates,
     clock = observe(old, waiting_activity(conn, scope_key, now=now), rates=rates, now=now)
     span = rewritten(old, clock)
     plan = ScopePlan(scope_key, scope.scope, scope.undos)
-    if span and _lies_ahead(conn, scope_key, span[1], now):
+    latest = gather.latest_night(conn)
+    if span and latest > max(span[1], now) and _lies_ahead(conn, scope_key, span[1], now):
         because = "what came in would change times later than this night; a night later than those takes it in"
         return replace(
             plan, because_nothing=dict.fromkeys(("reinforce", "decay", "associate", "shift", "prune"), because)
         )
-    night = _Night(conn, scope, clock, now, gather.memories_due(conn, scope_key, clock, now=now))
+    night = _Night(conn, scope, clock, now, gather.memories_due(conn, scope_key, clock, now=now), latest)
     _schedule(night, span)
     if "reinforce" in asked:
         _reinforce(night, span)
@@ -119,7 +122,8 @@ def _schedule(night: _Night, span: tuple[int, int] | None) -> None:
     """Give memories and links that no night has seen their fading ages, and those that a rewritten clock moved."""
     conn, key, now = night.conn, night.scope.key, night.now
     if span and span[1] < NEVER:
-        night.memories |= gather.memories_with_head_after(conn, key, span[1], now=now)
+        if span[1] < night.latest:
+            night.memories |= gather.memories_with_head_after(conn, key, span[1], now=now)
         moved = [row for row in night.memories.values() if row.strength_at > span[1]]
     else:
         moved = []
@@ -128,9 +132,9 @@ def _schedule(night: _Night, span: tuple[int, int] | None) -> None:
     for row, age in zip(rows, fading_ages(night.clock, rows).tolist(), strict=True):
         night.memories[row.key] = replace(row, fades_age=age)
     night.unscheduled = {row.key for row in rows}
-    links = leg_rows.links_unscheduled(conn, key, now=now)
-    if span:
-        links |= leg_rows.links_outside(conn, key, *span, now=now)
+    links = night.links_unseen = leg_rows.links_unscheduled(conn, key, now=now)
+    if span and (span[0] > -NEVER or span[1] < night.latest):
+        links = links | leg_rows.links_outside(conn, key, *span, now=now)
     pairs = list(links)
     ages = night.clock.age([links[pair].weight_at for pair in pairs], ASSOCIATION)
     fades = fades_age(ages, [links[pair].weight for pair in pairs], floor=DEAD).tolist()
@@ -185,9 +189,12 @@ def _associate(night: _Night, span: tuple[int, int] | None) -> None:
     latest = gather.latest_night(conn)
     late = {one.pair for one in together if associate.is_late(links.get(one.pair), one.at, latest)}
     if span and span[1] < NEVER:
+        moved = {pair: row for pair, row in night.links_unseen.items() if row.weight_at > span[1]}
+        if span[1] < night.latest:
+            moved |= leg_rows.links_outside(conn, key, -NEVER, span[1], now=now)
         grown = {
             pair: row
-            for pair, row in leg_rows.links_outside(conn, key, -NEVER, span[1], now=now).items()
+            for pair, row in moved.items()
             if not row.inferred and (row.base_at is None or row.weight_at > row.base_at)
         }
         links, late = links | grown, late | grown.keys()
@@ -233,18 +240,20 @@ def _infer(night: _Night, pruned: Iterable[Decision]) -> None:
     touched = {end for pair in night.links for end in pair} | revived
     load(touched)
     changed = [*night.links, *((min(a, b), max(a, b)) for a, b in legs.edges(revived))]
+    altered = frozenset(changed)
     rows = leg_rows.links_of(conn, inference().around(changed))
     direct = {pair for pair, row in rows.items() if not row.inferred and (row.fades_age or age) >= age}
     direct |= night.links.keys()
     judged = {pair: row for pair, row in rows.items() if row.inferred}
     for pair, row in leg_rows.inferred_via(conn, touched).items():
         arms = {(min(end, row.via or 0), max(end, row.via or 0)) for end in pair}
-        if arms & set(changed):
+        if arms & altered:
             judged[pair] = row
     judged |= leg_rows.inferred_via(conn, archived) | leg_rows.inferred_between(conn, archived)
     judged = {pair: row for pair, row in judged.items() if pair not in direct and row.weight_at <= now}
     load({end for pair in judged for end in pair})
-    load({middle for pair in judged for middle in inference().between(pair)})
+    known = inference()
+    load({middle for pair in judged for middle in known.between(pair)})
     night.decisions += associate.infer(
         inference(), changed, judged, direct, revisions=revisions, scope_key=night.scope.key, clock=night.clock, now=now
     )

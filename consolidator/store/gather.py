@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from consolidator.laws.association import Pair
-from consolidator.laws.clock import CONSOLIDATED, WORKING, Clock
+from consolidator.laws.clock import CONSOLIDATED, NEVER, WORKING, Clock
 from consolidator.laws.strength import mode_factor
 from consolidator.steps.associate import Exposure
 from consolidator.steps.reinforce import Attribution
@@ -80,6 +80,11 @@ def memories_with_head_after(conn: sa.Connection, scope_key: int, after: int, *,
     return _memories(
         conn, sa.select(*_MEMORY).where(memories.c.scope_key == scope_key, memories.c.strength_at > after), now
     )
+
+
+def latest_night(conn: sa.Connection) -> int:
+    """The latest `now` of a night, whatever became of it: no strength or weight that one has seen is of later."""
+    return conn.scalar(sa.select(sa.func.coalesce(sa.func.max(runs.c.as_of), -NEVER))) or 0
 
 
 def latest_head(conn: sa.Connection, scope_key: int) -> int | None:
