@@ -65,7 +65,7 @@ def decide_scope(conn: sa.Connection, scope_key: int, *, now: int, rates: Rates,
     old = load_clock(conn, scope_key)
     clock = observe(old, waiting_activity(conn, scope_key, now=now), rates=rates, now=now)
     span = rewritten(old, clock)
-    plan = ScopePlan(scope_key, scope.scope, scope.undos)
+    plan = ScopePlan(scope_key, scope.scope, scope.undos, time_zone=scope.time_zone)
     latest = gather.latest_night(conn)
     if span and latest > max(span[1], now) and _lies_ahead(conn, scope_key, span[1], now):
         because = "what came in would change times later than this night; a night later than those takes it in"
@@ -101,6 +101,7 @@ def decide_scope(conn: sa.Connection, scope_key: int, *, now: int, rates: Rates,
         link_schedule=tuple((a, b, age) for (a, b), age in sorted(night.link_ages.items())),
         known_attributions=frozenset(night.known_attributions),
         known_exposures=frozenset(night.known_exposures),
+        ends=gather.ends_of_waiting(conn, scope_key, now=now),
         sensitive=tuple(clock.sensitive(now)),
         dead_before=dead_before,
         unlinked=unlinked,
@@ -244,6 +245,11 @@ def _infer(night: _Night, pruned: Iterable[Decision]) -> None:
     rows = leg_rows.links_of(conn, inference().around(changed))
     direct = {pair for pair, row in rows.items() if not row.inferred and (row.fades_age or age) >= age}
     direct |= night.links.keys()
+    dead = {pair: row for pair, row in rows.items() if not row.inferred and pair not in direct}
+    fates: dict[int, int] = {}
+    for decision in night.decisions:
+        if decision.table == "memories" and decision.row[0] in archived | revived:
+            fates.setdefault(decision.row[0], decision.revision or 0)
     judged = {pair: row for pair, row in rows.items() if row.inferred}
     for pair, row in leg_rows.inferred_via(conn, touched).items():
         arms = {(min(end, row.via or 0), max(end, row.via or 0)) for end in pair}
@@ -254,10 +260,20 @@ def _infer(night: _Night, pruned: Iterable[Decision]) -> None:
     load({end for pair in judged for end in pair})
     known = inference()
     load({middle for pair in judged for middle in known.between(pair)})
-    night.decisions += associate.infer(
-        inference(), changed, judged, direct, revisions=revisions, scope_key=night.scope.key, clock=night.clock, now=now
+    decisions = associate.infer(
+        inference(),
+        changed,
+        judged,
+        direct,
+        dead=dead,
+        revisions=revisions,
+        fates=fates,
+        scope_key=night.scope.key,
+        clock=night.clock,
+        now=now,
     )
-    for pair in judged:
+    night.decisions += decisions
+    for pair in judged.keys() | {(decision.row[0], decision.row[1]) for decision in decisions}:
         night.link_ages.pop(pair, None)
 
 
@@ -282,7 +298,7 @@ def _shift(night: _Night, *, decides: bool) -> None:
 
 def _count_dead(night: _Night, age: float) -> int:
     dead = leg_rows.count_dead(night.conn, night.scope.key, age)
-    linked = {decision.row: decision for decision in night.decisions if decision.verb == "linked"}
+    linked = {one.row: one for one in night.decisions if one.table == "associations" and one.after}
     revived = [one for one in linked.values() if one.before and (one.before.get("fades_age") or age) < age]
     unseen = sum(fades < age for fades in night.link_ages.values())
     return dead - sum(not (one.before or {}).get("inferred") for one in revived) + unseen

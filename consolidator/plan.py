@@ -74,11 +74,12 @@ class ScopePlan:
     """
     One scope's part of a plan.
 
-    undos: the scope's count of undos when planned. schedule: derived columns to note,
+    undos: the scope's count of undos when planned; time_zone: its zone. schedule: derived columns to note,
     (memory, fades_age, shifts_at, protected_until) and (lower, upper, fades_age). known: keys of the waiting
-    attributions and exposures that were seen. sensitive: closed spans of time in which an activity not known
-    here would change the clock. dead_before: association age under which links are dead; unlinked: how many.
-    names: memory key to (id, text) for the rows named. because_nothing: step to reason.
+    attributions and exposures that were seen. ends: of the memories that these name, where the aliases of those
+    that have any end. sensitive: closed spans of time in which an activity not known here would change the clock.
+    dead_before: association age under which links are dead; unlinked: how many. names: memory key to (id, text)
+    for the rows named. because_nothing: step to reason.
     """
 
     key: int
@@ -89,12 +90,14 @@ class ScopePlan:
     link_schedule: tuple[tuple[int, int, float], ...] = ()
     known_attributions: frozenset[int] = frozenset()
     known_exposures: frozenset[int] = frozenset()
+    ends: Mapping[int, int] = field(default_factory=dict)
     sensitive: tuple[tuple[int, int], ...] = ()
     dead_before: float | None = None
     unlinked: int = 0
     names: Mapping[int, tuple[str, str]] = field(default_factory=dict)
     because_nothing: Mapping[str, str] = field(default_factory=dict)
     notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    time_zone: str = "UTC"
 
     def of(self, verb: str) -> Iterator[Decision]:
         """The decisions of one verb, in order."""
@@ -201,12 +204,14 @@ def _scope(document: dict[str, Any]) -> ScopePlan:
         link_schedule=tuple(map(tuple, document["link_schedule"])),
         known_attributions=frozenset(document["known_attributions"]),
         known_exposures=frozenset(document["known_exposures"]),
+        ends={int(key): end for key, end in document["ends"].items()},
         sensitive=tuple(map(tuple, document["sensitive"])),
         dead_before=document["dead_before"],
         unlinked=document["unlinked"],
         names={int(key): tuple(name) for key, name in document["names"].items()},
         because_nothing=document["because_nothing"],
         notes={step: tuple(lines) for step, lines in document["notes"].items()},
+        time_zone=document["time_zone"],
     )
 
 

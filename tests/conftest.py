@@ -6,6 +6,7 @@ import shutil
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,6 +15,7 @@ from hypothesis import settings
 from sqlalchemy import make_url
 
 from consolidator.store.engine import open_store
+from tests.lives import busy_store
 from tests.postgres import PostgresMissing, fresh_database, running_postgres
 
 # `steady` tries the same examples every time; --hypothesis-profile=explore looks for new ones.
@@ -116,6 +118,46 @@ def made_store_url(request: pytest.FixtureRequest) -> Iterator[str]:
         made = request.getfixturevalue("made_postgres")
         with fresh_database(request.getfixturevalue("postgres_dsn"), template=made) as url:
             yield url
+
+
+@pytest.fixture(scope="session")
+def eve_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with the busy life up to its last night, to be copied."""
+    path = tmp_path_factory.mktemp("eve") / "store.db"
+    with busy_store(f"sqlite:///{path}"):
+        pass
+    return path
+
+
+@pytest.fixture(scope="session")
+def eve_postgres(postgres_dsn: str) -> Iterator[str]:
+    """The name of a database with the busy life up to its last night, to be copied."""
+    with fresh_database(postgres_dsn) as url:
+        with busy_store(url):
+            pass
+        yield str(make_url(url).database)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def copy_of_eve(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], str]]:
+    """Makes a store with the busy life up to its last night, as often as asked; once on each kind."""
+    numbers = count(1)
+    with ExitStack() as stack:
+
+        def copy() -> str:
+            if request.param == "sqlite":
+                path = shutil.copy(request.getfixturevalue("eve_sqlite"), tmp_path / f"eve-{next(numbers)}.db")
+                return f"sqlite:///{path}"
+            eve, dsn = (request.getfixturevalue(name) for name in ("eve_postgres", "postgres_dsn"))
+            return stack.enter_context(fresh_database(dsn, template=eve))
+
+        yield copy
+
+
+@pytest.fixture
+def eve_url(copy_of_eve: Callable[[], str]) -> str:
+    """The URL of a store with the busy life up to its last night, once on each kind."""
+    return copy_of_eve()
 
 
 @pytest.fixture(scope="session")

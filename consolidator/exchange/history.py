@@ -63,7 +63,7 @@ def wake(desk: Desk, _: Spool, tally: Tally) -> None:
         table = keyed(desk.conn, key=sorted(told))
         for events, done in ((attributions, attributions.c.applied), (exposures, exposures.c.linked)):
             named = events.c.memory_key.in_(sa.select(table.c.key))
-            desk.write(sa.update(events).where(named, ~done, ~events.c.waiting).values(waiting=True))
+            desk.write(sa.update(events).where(named, ~done).values(waiting=True))
         itself = keyed(desk.conn, key=late)
         base_at = sa.select(memories.c.base_at).where(memories.c.key == attributions.c.memory_key).scalar_subquery()
         desk.write(

@@ -151,7 +151,9 @@ def infer(
     judged: Mapping[Pair, Link],
     direct: Container[Pair],
     *,
+    dead: Mapping[Pair, Link],
     revisions: Mapping[Pair, int | None],
+    fates: Mapping[int, int],
     scope_key: int,
     clock: Clock,
     now: int,
@@ -160,18 +162,23 @@ def infer(
     Inferred links added, changed and removed around direct links that changed.
 
     judged: the inferred links that a change may concern, judged anew through any middle. direct: pairs with a
-    direct link, which rules an inferred one out. revisions: of the legs, as stored.
+    direct link, which rules an inferred one out. dead: rows of direct links that have faded to nothing, in whose
+    place an inferred one may come. revisions: of the legs, as stored. fates: of the memories that this night
+    archives or revives, their revisions as stored.
     """
     implied = inference.around(changed)
     decisions = []
     fresh: dict[Pair, tuple[float, int]] = {}
 
+    def judged_by(memories: Iterable[int | None], legs: Iterable[Pair] = ()) -> tuple[tuple[str, Row, int | None], ...]:
+        reads: list[tuple[str, Row, int | None]] = [("associations", leg, revisions.get(leg)) for leg in legs]
+        return (*reads, *(("memories", (key,), fates[key]) for key in memories if key is not None and key in fates))
+
     def imply(pair: Pair, row: Link | None, path: tuple[float, int]) -> Decision:
         weight, middle = path
         fades = float(fades_age(clock.age(now, ASSOCIATION), weight, floor=DEAD))
         head = {"weight": weight, "weight_at": now, "inferred": True, "via": middle, "fades_age": fades}
-        legs = [(min(end, middle), max(end, middle)) for end in pair]
-        reads = tuple(("associations", leg, revisions.get(leg)) for leg in legs)
+        reads = judged_by((*pair, middle), [(min(end, middle), max(end, middle)) for end in pair])
         return _decide("inferred", pair, row, head, f"its legs multiply to {weight:.3f}", scope_key, reads=reads)
 
     for pair in sorted(implied.keys() | judged.keys()):
@@ -184,10 +191,12 @@ def infer(
             if path:
                 fresh[pair] = path
         elif path is None:
-            decisions.append(_decide("inferred", pair, row, None, "no path of 0.1 or more is left", scope_key))
+            reads = judged_by((*pair, row.via))
+            because = "no path of 0.1 or more is left"
+            decisions.append(_decide("inferred", pair, row, None, because, scope_key, reads=reads))
         elif _differs(row, path, clock, now):
             decisions.append(imply(pair, row, path))
-    return decisions + [imply(pair, None, fresh[pair]) for pair in strongest_new(fresh)]
+    return decisions + [imply(pair, dead.get(pair), fresh[pair]) for pair in strongest_new(fresh)]
 
 
 def _differs(row: Link, path: tuple[float, int], clock: Clock, now: int) -> bool:
@@ -211,7 +220,7 @@ def _decide(
     elif head is None:
         before, after = {"scope_key": scope_key, **_columns(row)}, None
     else:
-        grounded = {"base_weight": 0.0, "base_at": None} if row.inferred and verb == "linked" else {}
+        grounded = {"base_weight": 0.0, "base_at": None} if row.inferred != (verb == "inferred") else {}
         after = {**({"inferred": False, "via": None} if row.inferred else {}), **grounded, **head}
         before = {name: getattr(row, name) for name in after}
     revision = row.revision if row else None

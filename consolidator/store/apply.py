@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from consolidator.plan import Decision, Plan, ScopeOutcome, ScopePlan
 from consolidator.store.chains import fallen
 from consolidator.store.engine import Store
-from consolidator.store.recheck import stale_tokens, touched
+from consolidator.store.recheck import revision_of_scope, stale_tokens, touched
 from consolidator.store.segments import write_segments
 from consolidator.store.tables import (
     associations,
@@ -66,29 +66,31 @@ def apply_scope(store: Store, plan: Plan, part: ScopePlan, run: Run) -> ScopeOut
     ]
     applied: list[Decision] = []
     stale: list[tuple[Decision, str]] = []
+    holds = True
     for piece in parts:
         if piece.decisions or piece.memory_schedule or piece.link_schedule:
             key, sequence = run.key, run.sequence
             try:
                 with store.write() as conn:
-                    done, left = _apply(conn, plan, piece, run)
+                    done, left, holds = _apply(conn, plan, piece, run)
             except BaseException:
                 run.key, run.sequence = key, sequence
                 raise
             applied += done
             stale += left
-    unlinked = delete_dead(store, part.key, part.dead_before) if part.dead_before is not None else 0
+    unlinked = delete_dead(store, part) if holds else 0
     notes = (f"archived in {len(parts)} transactions",) if len(parts) > 1 else ()
     return ScopeOutcome(tuple(applied), tuple(stale), unlinked, notes)
 
 
 def _apply(
     conn: sa.Connection, plan: Plan, part: ScopePlan, run: Run
-) -> tuple[list[Decision], list[tuple[Decision, str]]]:
+) -> tuple[list[Decision], list[tuple[Decision, str]], bool]:
+    """Returns what was done, what was left out and why, and whether the plan still holds for the scope at all."""
     tokens = stale_tokens(conn, plan, part)
     touches = [touched(decision) for decision in part.decisions]
     if tokens is None:
-        return [], [(decision, "the scope has changed since the plan was made") for decision in part.decisions]
+        return [], [(one, "the scope has changed since the plan was made") for one in part.decisions], False
     gone = {token for token in tokens if isinstance(token, tuple) and token[0] in _TABLES}
     down = fallen(touches, [[(table, row) for table, row, _ in one.reads] for one in part.decisions], tokens)
     done = [decision for i, decision in enumerate(part.decisions) if i not in down]
@@ -102,7 +104,7 @@ def _apply(
     scheduled = _schedule(conn, part, tokens)
     if done or scheduled:
         _journal(conn, run, part.key, done, scheduled)
-    return done, stale
+    return done, stale, True
 
 
 def _signature(decision: Decision) -> tuple[str, str, tuple[str, ...]]:
@@ -240,14 +242,20 @@ def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def delete_dead(store: Store, scope_key: int, age: float) -> int:
-    """Delete the links that have faded to nothing, 20,000 a transaction. Returns how many were direct."""
+def delete_dead(store: Store, part: ScopePlan) -> int:
+    """
+    Delete the links that have faded to nothing, 20,000 a transaction. Returns how many were direct.
+
+    None where a run was undone since the plan was made: the ages of another clock say nothing of these links.
+    """
     unlinked = 0
-    while True:
+    while part.dead_before is not None:
         with store.write() as conn:
+            if revision_of_scope(conn, part) is None:
+                break
             dead = conn.execute(
                 sa.select(associations.c.memory_a, associations.c.memory_b, associations.c.inferred)
-                .where(associations.c.scope_key == scope_key, associations.c.fades_age < age)
+                .where(associations.c.scope_key == part.key, associations.c.fades_age < part.dead_before)
                 .limit(ROWS_A_TRANSACTION)
             ).all()
             if dead:
@@ -259,7 +267,8 @@ def delete_dead(store: Store, scope_key: int, age: float) -> int:
                 )
                 unlinked += sum(not inferred for _, _, inferred in dead)
         if len(dead) < ROWS_A_TRANSACTION:
-            return unlinked
+            break
+    return unlinked
 
 
 def finish(store: Store, run: Run, *, finished_at: int, exit_code: int, report: dict[str, Any]) -> None:

@@ -25,6 +25,7 @@ from consolidator.store.tables import (
     SHIFTING,
     UNSCHEDULED,
     WAITING,
+    aliases,
     associations,
     attributions,
     exposures,
@@ -277,6 +278,21 @@ def _turns(conn: sa.Connection, keys: sa.Select[Any], now: int) -> tuple[dict[in
         elif waits:
             unknown.add(key)
     return by_turn, unknown
+
+
+def ends_of_waiting(conn: sa.Connection, scope_key: int, *, now: int) -> dict[int, int]:
+    """Where the aliases of the memories end that events at or before `now` name, which no night has seen."""
+    named: set[int] = set()
+    for table in (attributions, exposures):
+        named |= set(
+            conn.scalars(
+                sa.select(table.c.memory_key)
+                .join(aliases, aliases.c.old_key == table.c.memory_key)
+                .where(table.c.scope_key == scope_key, WAITING, table.c.at <= now)
+                .distinct()
+            )
+        )
+    return resolve(conn, named)
 
 
 def known(conn: sa.Connection, keys: Iterable[int]) -> set[int]:
