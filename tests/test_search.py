@@ -292,6 +292,13 @@ def test_plain_text_is_not_kept_twice() -> None:
     assert None not in [searchable(text) for text in others]
 
 
+def test_a_text_is_cut_in_time_that_grows_with_its_length() -> None:
+    """Also one that is plain up to its very end."""
+    assert searchable("a, " * 20_000 + "ä") is not None
+    assert searchable("a. (b)! " * 5_000 + "ä") is not None
+    assert searchable("a" * 50_000) is not None
+
+
 @given(st.text(st.sampled_from("aZé9 .,-_'\"!?:;()/@\n茶ไ🎂ß"), max_size=30))
 def test_words_are_cut_the_same_however_they_are_written(text: str) -> None:
     """Case does not count, the words of the words are the words, and none has a space or a quote in it."""

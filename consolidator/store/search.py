@@ -28,7 +28,9 @@ MOST_QUERY_WORDS = MOST_QUERY_LETTERS = 50
 MOST_QUERY_PIECES = 100
 
 # What both databases cut as we do, so that it need not be kept twice.
-_PLAIN = re.compile(r"(?:(?:[A-Za-z]{1,200}|[0-9]{1,200})(?:[,;:!?'\"()\s]+|\.(?=\s|\Z)|\Z)|[,;:!?'\"()\s])*", re.ASCII)
+_PLAIN = re.compile(
+    r"(?:(?:[A-Za-z]{1,200}+|[0-9]{1,200}+)(?:[,;:!?'\"()\s]++|\.(?=\s|\Z)|\Z)|[,;:!?'\"()\s])*+", re.ASCII
+)
 _LARGEST_PLAIN = LARGEST_VECTOR_BYTES // 4
 
 # Scripts written without spaces between words, and Korean, whose words carry their grammar with them.
