@@ -10,7 +10,7 @@ import numpy as np
 
 from consolidator import scopes
 from consolidator.instants import canonical_temporal, format_instant, is_date, parse_instant
-from consolidator.laws.temporal import validate_recurrence
+from consolidator.laws.recurrence import validate_recurrence
 
 Check = Callable[[Any], Any]
 

@@ -1,20 +1,17 @@
 """Temporal shift: whether what a memory is about lies in the future, is present, or past."""
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from dateutil.rrule import rrule, rrulestr
-
 from consolidator.instants import NIGHT, format_instant, from_datetime, is_date, parse_date, parse_instant, to_datetime
 from consolidator.laws.fading import PROTECTED_AFTER_ANCHOR
+from consolidator.laws.recurrence import is_endless, occurrences
 
 ENDLESS = 2**62
 _SLACK = timedelta(days=2)  # no offset between local and universal time, nor a change of one, is longer
-_MOST_OCCURRENCES = 100_000
-_FINER = re.compile(r"FREQ=(HOURLY|MINUTELY|SECONDLY)|BY(HOUR|MINUTE|SECOND)=", re.IGNORECASE)
+_LATEST = from_datetime(datetime.max.replace(tzinfo=UTC))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,32 +55,23 @@ def temporal(
         begins, ends = _bounds(anchor, end, local)
         return _judge(anchor, end, begins, ends, ends + PROTECTED_AFTER_ANCHOR, now=now)
     series = _Series(anchor, end, recurrence, recurrence_start or anchor, local)
-    current, following = series.around(now)
-    chosen = current or following or (anchor, end)
+    begun, following = series.around(now)
+    chosen = begun or following or (anchor, end)
     begins, ends = _bounds(*chosen, local)
     if ends <= now and following:
         chosen = following
         begins, ends = _bounds(*chosen, local)
-    return _judge(*chosen, begins, ends, series.protected_until(), now=now)
-
-
-def validate_recurrence(text: str) -> None:
-    """ValueError where a recurrence is unreadable or finer than daily."""
-    if _FINER.search(text):
-        raise ValueError("a recurrence is daily or coarser, without BYHOUR, BYMINUTE or BYSECOND")
-    if not re.fullmatch(r"(RRULE:)?[A-Z]+=[^=;\s]+(;[A-Z]+=[^=;\s]+)*", text.strip(), re.IGNORECASE):
-        raise ValueError(f"{text!r} is not an RRULE (write e.g. FREQ=WEEKLY;BYDAY=TU)")
-    try:
-        _rule(text, datetime.combine(date(2000, 1, 1), time()), ZoneInfo("UTC"))
-    except (ValueError, TypeError, AttributeError, IndexError) as error:
-        raise ValueError(f"{text!r} is not an RRULE: {error}") from None
+    found = _judge(*chosen, begins, ends, series.protected_until(now, known=bool(begun or following)), now=now)
+    if found.state == "present" and following:  # it may begin before this one ends
+        return replace(found, shifts_at=min(ends, starts(following[0], local)))
+    return found
 
 
 def starts(text: str, zone: ZoneInfo) -> int:
     """When a date (its first instant there) or an instant begins."""
     if not is_date(text):
         return parse_instant(text)
-    return from_datetime(datetime.combine(parse_date(text), time(), zone).astimezone(UTC))
+    return _universal(datetime.combine(parse_date(text), time()), zone)
 
 
 def _bounds(anchor: str, end: str | None, zone: ZoneInfo) -> tuple[int, int]:
@@ -114,44 +102,41 @@ class _Series:
     start: str
     zone: ZoneInfo
 
-    def occurrences(self) -> Iterator[datetime]:
-        """Local wall-clock times, naive, in order."""
-        first = parse_date(self.start) if is_date(self.start) else None
-        begins = (
-            datetime.combine(first, time())
-            if first
-            else to_datetime(parse_instant(self.start)).astimezone(self.zone).replace(tzinfo=None)
-        )
-        return iter(_rule(self.recurrence, begins, self.zone))
-
     def around(self, now: int) -> tuple[tuple[str, str | None] | None, tuple[str, str | None] | None]:
         """The last occurrence that has begun at `now` and the first that has not, as (anchor, end)."""
-        local_now = to_datetime(now).astimezone(self.zone).replace(tzinfo=None)
+        local_now = _local(now, self.zone)
         begun: datetime | None = None
-        for occurrence in self.occurrences():
+        for occurrence in self._occurrences(local_now):
             far_ago = occurrence < local_now - _SLACK
             if not far_ago and starts(self._text(occurrence), self.zone) > now:
                 return (self._instance(begun) if begun else None), self._instance(occurrence)
             begun = occurrence
         return (self._instance(begun) if begun else None), None
 
-    def protected_until(self) -> int:
-        """7 nights after the end of the last occurrence; ENDLESS without one."""
-        if not re.search(r"(COUNT|UNTIL)=", self.recurrence, re.IGNORECASE):
+    def protected_until(self, now: int, *, known: bool) -> int:
+        """7 nights after the end of the last occurrence; ENDLESS without one. known: it occurs at all."""
+        local_now = _local(now, self.zone)
+        if known and is_endless(self.recurrence, zone=self.zone, now=local_now):
             return ENDLESS
-        last = None
-        for number, occurrence in enumerate(self.occurrences()):
-            if number == _MOST_OCCURRENCES:
-                return ENDLESS
-            last = occurrence
-        return _bounds(*(self._instance(last) if last else (self.anchor, self.end)), self.zone)[1] + (
-            PROTECTED_AFTER_ANCHOR
-        )
+        last = max(self._occurrences(local_now), default=None) if known else None
+        final = self._instance(last) if last else (self.anchor, self.end)
+        return _bounds(*final, self.zone)[1] + PROTECTED_AFTER_ANCHOR
+
+    def _occurrences(self, local_now: datetime) -> Iterator[datetime]:
+        return occurrences(self.recurrence, self._begins, zone=self.zone, now=local_now)
+
+    @property
+    def _begins(self) -> datetime:
+        if is_date(self.start):
+            return datetime.combine(parse_date(self.start), time())
+        return _local(parse_instant(self.start), self.zone)
 
     def _text(self, occurrence: datetime) -> str:
         if is_date(self.anchor):
             return occurrence.date().isoformat()
-        return format_instant(from_datetime(occurrence.replace(tzinfo=self.zone).astimezone(UTC)))
+        if occurrence == self._begins and not is_date(self.start):
+            return self.start  # of an hour that a clock shows twice, the one meant
+        return format_instant(_universal(occurrence, self.zone))
 
     def _instance(self, occurrence: datetime) -> tuple[str, str | None]:
         text = self._text(occurrence)
@@ -159,18 +144,22 @@ class _Series:
             return text, None
         if is_date(self.end):
             return text, _shift(text, parse_date(self.end).toordinal() - parse_date(self.anchor).toordinal())
-        return text, format_instant(parse_instant(text) + parse_instant(self.end) - parse_instant(self.anchor))
+        ends = parse_instant(text) + parse_instant(self.end) - parse_instant(self.anchor)
+        return text, format_instant(min(ends, _LATEST))
 
 
-def _rule(text: str, begins: datetime, zone: ZoneInfo) -> rrule:
-    body = text.strip()
-    until = re.search(r"UNTIL=(\d{8})(T\d{6}(Z?))?", body, re.IGNORECASE)
-    if until:
-        day, clock, universal = until.groups()
-        moment = datetime.fromisoformat(day + (clock or "T235959")[:7])
-        if universal:
-            moment = moment.replace(tzinfo=UTC).astimezone(zone).replace(tzinfo=None)
-        body = body.replace(until.group(0), f"UNTIL={moment:%Y%m%dT%H%M%S}")
-    rule = rrulestr(body, dtstart=begins)
-    assert isinstance(rule, rrule)
-    return rule
+def _universal(wall: datetime, zone: ZoneInfo) -> int:
+    """
+    The instant at which clocks in `zone` show `wall`: the first of two, and of none the one it would have been.
+
+    For the midnight of a day that begins later, that is the day's first instant.
+    """
+    offset = wall.replace(tzinfo=zone).utcoffset() or timedelta()
+    return from_datetime(wall.replace(tzinfo=UTC)) - offset // timedelta(microseconds=1)
+
+
+def _local(instant: int, zone: ZoneInfo) -> datetime:
+    try:
+        return to_datetime(instant).astimezone(zone).replace(tzinfo=None)
+    except OverflowError:
+        return datetime.combine(date.max if instant > 0 else date.min, time())
