@@ -63,12 +63,9 @@ class Desk:
             self._identities.clear()
         asked = sorted(each for each in wanted if (scope_key, each) not in self._identities)
         if asked:
-            table = keyed(self.conn, TEXTS, hash=asked)
-            rows = self.conn.execute(
-                sa.select(identities.c.hash, identities.c.key)
-                .join(table, identities.c.hash == table.c.hash)
-                .where(identities.c.scope_key == scope_key)
-            )
+            table = keyed(self.conn, TEXTS, scope_key=[scope_key] * len(asked), hash=asked)
+            same = sa.and_(identities.c.scope_key == table.c.scope_key, identities.c.hash == table.c.hash)
+            rows = self.conn.execute(sa.select(identities.c.hash, identities.c.key).join(table, same))
             for name, key in rows:
                 self._identities[scope_key, name] = key
         return {each: key for each in wanted if (key := self._identities.get((scope_key, each))) is not None}
@@ -92,11 +89,10 @@ class Desk:
             self._turns.clear()
         asked = sorted(each for each in wanted if (scope_key, each) not in self._turns)
         if asked:
-            table = keyed(self.conn, TEXTS, turn_id=asked)
+            table = keyed(self.conn, TEXTS, scope_key=[scope_key] * len(asked), turn_id=asked)
+            same = sa.and_(turns.c.scope_key == table.c.scope_key, turns.c.turn_id == table.c.turn_id)
             rows = self.conn.execute(
-                sa.select(turns.c.turn_id, turns.c.session_id, turns.c.key)
-                .join(table, turns.c.turn_id == table.c.turn_id)
-                .where(turns.c.scope_key == scope_key)
+                sa.select(turns.c.turn_id, turns.c.session_id, turns.c.key).join(table, same)
             ).all()
             self._turns |= {(scope_key, each): {} for each in asked}
             for turn_id, session_id, key in rows:

@@ -71,17 +71,30 @@ def import_lines(
     progress: hears "reading" or "writing", how many records are done, and of how many, where that is known.
     """
     with Spool(name, scope=scope) as spool:
-        spool.fill(read_lines(stream, name), _part(progress, "reading", None))
+        spool.fill(read_lines(stream, name), reading(progress))
         return take_spool(store, spool, now=now, skip_bad=skip_bad, dry_run=dry_run, progress=progress)
 
 
 def take_spool(
-    store: Store, spool: Spool, *, now: int, skip_bad: bool, dry_run: bool, progress: Progress | None = None
+    store: Store,
+    spool: Spool,
+    *,
+    now: int,
+    skip_bad: bool,
+    dry_run: bool,
+    progress: Progress | None = None,
+    within: Callable[[sa.Connection], None] | None = None,
 ) -> Intake:
-    """Write what was put by, in one transaction; the store is not touched where it is refused anyway."""
+    """
+    Write what was put by, and what `within` writes, in one transaction; the store is not touched where it is
+    refused anyway.
+    """
     _refuse(spool, skip_bad=skip_bad)
     with store.read() if dry_run else store.write() as conn:
-        return _take(conn, spool, now=now, skip_bad=skip_bad, dry_run=dry_run, progress=progress)
+        intake = _take(conn, spool, now=now, skip_bad=skip_bad, dry_run=dry_run, progress=progress)
+        if within and not dry_run:
+            within(conn)
+        return intake
 
 
 def take_in(
@@ -111,7 +124,7 @@ def _take(
     _refuse(spool, skip_bad=skip_bad)
     desk = Rehearsal(conn) if dry_run else Desk(conn)
     total = sum(spool.counts.values())
-    tally = Tally(spool, _part(progress, "writing", total))
+    tally = Tally(spool, (lambda done: progress("writing", done, total)) if progress else None)
     for take in (
         remembered.take_scopes,
         remembered.take_tombstones,
@@ -136,8 +149,9 @@ def _take(
     )
 
 
-def _part(progress: Progress | None, what: str, total: int | None) -> Callable[[int], None] | None:
-    return (lambda done: progress(what, done, total)) if progress else None
+def reading(progress: Progress | None) -> Callable[[int], None] | None:
+    """What to tell how many records were read."""
+    return (lambda done: progress("reading", done, None)) if progress else None
 
 
 def _refuse(spool: Spool, *, skip_bad: bool) -> None:

@@ -1,0 +1,1 @@
+"""Other systems' stores: read as records of the exchange format."""
