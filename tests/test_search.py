@@ -9,7 +9,6 @@ import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consolidator.store import search
 from consolidator.store.engine import Store, open_store
 from consolidator.store.search import search_keys, searchable, words
 from consolidator.store.tables import identities, memories, scopes
@@ -234,21 +233,6 @@ def test_random_changes_leave_the_index_as_a_new_one(store: Store) -> None:
                 there[other] = text
     for word in vocabulary:
         assert sorted(found(store, word)) == sorted(key for key, text in there.items() if word in text.split()), word
-
-
-def test_words_of_what_was_deleted_are_taken_out_of_the_file(sqlite_url: str) -> None:
-    """The index keeps them until it is tidied; then nothing of them is left in the file."""
-    with open_store(sqlite_url, mode="create") as store:
-        with store.write() as connection:
-            connection.execute(sa.insert(scopes).values(key=1, scope="{}"))
-        put(store, {1: "an unforgettableword", 2: "another word"})
-        with store.write() as connection:
-            connection.execute(sa.delete(memories).where(memories.c.key == 1))
-            search.tidy(connection)
-        assert found(store, "word") == [2]
-        path = store.url.database
-    with open(path, "rb") as file:
-        assert b"unforgettableword" not in file.read()
 
 
 LONG = {

@@ -46,9 +46,7 @@ def answering(url: sa.URL) -> Iterator[None]:
             raise
         raise told from error
     except OSError as error:
-        raise StoreUnusable(
-            f"{shown(url)}: {error.strerror} ({error.filename}); nothing was done"
-        ) from error
+        raise StoreUnusable(f"{shown(url)}: {error.strerror} ({error.filename}); nothing was done") from error
 
 
 def answer(error: BaseException, url: sa.URL, *, connecting: bool = False) -> ConsolidatorError | None:
@@ -106,8 +104,9 @@ _POSTGRES: tuple[tuple[tuple[str, ...], type[ConsolidatorError], str], ...] = (
 _CONNECTING = (
     ("password", "the server refused the user or the password; check both"),
     ("pg_hba.conf", "the server lets nobody in from here; see its pg_hba.conf"),
-    ("role ", "the server does not know this user; check it"),
-    ("database ", "there is no such database, or it takes no connections; make it with `createdb`"),
+    ("the database system", "the server is starting or stopping; try again in a moment"),
+    ('role "', "the server does not know this user; check it"),
+    ('database "', "there is no such database, or it takes no connections; make it with `createdb`"),
     ("too many", "the server has no connection left; try again later"),
     (" resolve ", "there is no such host; check the address"),
     (" translate host name", "there is no such host; check the address"),

@@ -103,6 +103,7 @@ def _open_server(url: sa.URL, mode: Mode) -> Store:
     store = writer(url)
     try:
         with store.write() as connection:
+            postgres.insist_unicode(connection, url)
             postgres.wait_for_turn(connection)
             return replace(store, store_id=_found_or_made(connection, url))
     except BaseException:

@@ -36,10 +36,10 @@ class Store:
     def read(self) -> Iterator[sa.Connection]:
         """One snapshot of the store; nothing can be written to it."""
         with self.engine.connect() as connection:
-            if self.dialect == "postgresql":
-                connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
             transaction = connection.begin()
             try:
+                if self.dialect == "postgresql":
+                    connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
                 yield connection
             finally:
                 transaction.rollback()

@@ -5,7 +5,9 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.pool import NullPool
 
+from consolidator.errors import StoreUnusable
 from consolidator.store.answers import tell
+from consolidator.store.urls import shown
 
 CONNECT_TIMEOUT_SECONDS = 10
 
@@ -18,6 +20,14 @@ def engine(url: sa.URL) -> sa.Engine:
 def unpooled(url: sa.URL) -> sa.Engine:
     """Connections of their own, each statement a transaction: what a session holds ends with it."""
     return _engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+
+
+def insist_unicode(connection: sa.Connection, url: sa.URL) -> None:
+    """Nothing, where the database can hold memories in every language. StoreUnusable elsewhere."""
+    encoding = connection.scalar(sa.text("SHOW server_encoding"))
+    if encoding != "UTF8":
+        what = f"its encoding is {encoding}, which cannot hold every language; make one with ENCODING 'UTF8'"
+        raise StoreUnusable(f"{shown(url)}: {what}")
 
 
 def wait_for_turn(connection: sa.Connection) -> None:

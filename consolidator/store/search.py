@@ -180,13 +180,3 @@ def _in_postgres(way: Way) -> sa.Select[tuple[int, float]]:
 
 def _joined(operator: str, queries: Iterable[sa.ColumnElement[Any]]) -> sa.ColumnElement[Any]:
     return reduce(lambda one, other: one.op(operator)(other), queries)
-
-
-def tidy(connection: sa.Connection) -> None:
-    """
-    Take the words of deleted memories out of the search index of SQLite, which keeps them until it is merged.
-
-    For `forget`. Postgres does it with VACUUM.
-    """
-    if connection.dialect.name == "sqlite":
-        connection.exec_driver_sql("INSERT INTO memory_words (memory_words) VALUES ('optimize')")
