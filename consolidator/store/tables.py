@@ -6,6 +6,8 @@ integer keys, never used twice; `identities` maps them to content hashes, also f
 A condition that a partial index and its query must share stands here once.
 """
 
+from typing import Any
+
 import sqlalchemy as sa
 
 SCHEMA_VERSION = "0001"
@@ -46,7 +48,7 @@ def _flag(name: str) -> sa.Column[bool]:
     return sa.Column(name, sa.Boolean, nullable=False, server_default=sa.false())
 
 
-def _where(condition: sa.TextClause) -> dict[str, sa.TextClause]:
+def _where(condition: sa.TextClause) -> dict[str, Any]:
     return {"sqlite_where": condition, "postgresql_where": condition}
 
 
@@ -224,7 +226,10 @@ attributions = sa.Table(
     sa.Column("at", Instant, nullable=False),
     sa.Column("applied", sa.Boolean, nullable=False, server_default=sa.false(), comment="counted in a strength"),
     sa.Column(
-        "target_key", Key, sa.ForeignKey("identities.key"), comment="whose replay it is in; applied without: in the base"
+        "target_key",
+        Key,
+        sa.ForeignKey("identities.key"),
+        comment="whose replay it is in; applied without: in the base",
     ),
     sa.Column("mode", sa.Double, comment="1 or 0.5, once used"),
     sa.Column("waiting", sa.Boolean, nullable=False, server_default=sa.true(), comment="no night has seen it"),
