@@ -6,14 +6,30 @@ from typing import Any
 import sqlalchemy as sa
 
 from consolidator.exchange.desk import TEXTS, Desk
-from consolidator.exchange.records import AliasLine, AttributionLine, ExposureLine
+from consolidator.exchange.records import AliasLine, AttributionLine, ExposureLine, SourceLine
 from consolidator.exchange.spool import BATCH, Spool
 from consolidator.exchange.tally import Tally
 from consolidator.store.aliases import members, resolve
 from consolidator.store.engine import keyed
-from consolidator.store.tables import aliases, attributions, exposures, memories, turns
+from consolidator.store.tables import aliases, attributions, exposures, memories, turns, watermarks
 
 ATTRIBUTION_KEY = ("message_id", "memory_key", "at", "evidence", "turn_key", "confidence")
+
+
+def take_source(desk: Desk, spool: Spool, tally: Tally) -> None:
+    """Note up to when the nights of another system count: for good, the first time."""
+    for batch in spool.batches(SourceLine):
+        for line in batch:
+            tally.notes += line.notes
+            key = desk.scope_key(str(line.scope))
+            query = sa.select(watermarks.c.value).where(watermarks.c.scope_key == key, watermarks.c.name == line.name)
+            tally.since = desk.conn.scalar(query)
+            tally.remade = tally.since is not None and (line.true_at or 0) > tally.since
+            desk.add(
+                watermarks,
+                ("scope_key", "name"),
+                [{"scope_key": key, "name": line.name, "value": line.true_at or 0}],
+            )
 
 
 def take_aliases(desk: Desk, spool: Spool, tally: Tally) -> None:
@@ -83,13 +99,14 @@ def take_exposures(desk: Desk, spool: Spool, tally: Tally) -> None:
     for scope_key, lines in tally.batches(desk, ExposureLine, "memory_id"):
         keys, _ = desk.keys(scope_key, (line.memory_id for line in lines))
         in_turn = desk.turn_keys(scope_key, ((line.turn_id, line.session_id) for line in lines))
+        linked = [line.linked and (tally.since is None or line.at <= tally.since) for line in lines]
         rows = [
             {
                 "scope_key": scope_key, "turn_key": in_turn[line.turn_id, line.session_id],
                 "memory_key": keys[line.memory_id], "mode": line.mode, "score": line.score,
-                "retrieval_mode": line.retrieval_mode, "at": line.at, "linked": line.linked, "in_base": line.linked,
+                "retrieval_mode": line.retrieval_mode, "at": line.at, "linked": counted, "in_base": counted,
             }
-            for line in lines
+            for line, counted in zip(lines, linked, strict=True)
         ]  # fmt: skip
         added = desk.add(exposures, ("turn_key", "memory_key", "mode"), rows)
         tally.count(ExposureLine, added=added, of=len(lines))

@@ -8,20 +8,18 @@ of a file is written in one transaction, or nothing of it.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import BinaryIO
 
 import sqlalchemy as sa
 
 from consolidator.errors import BadInput
 from consolidator.exchange import history, remembered
 from consolidator.exchange.desk import Desk, Rehearsal
-from consolidator.exchange.lines import read_lines
 from consolidator.exchange.records import BadLine, Record
 from consolidator.exchange.spool import Spool
 from consolidator.exchange.tally import Tally
 from consolidator.store.engine import Store
 
-Progress = Callable[[str, int, int | None], None]  # what is being done, how much of it, of how much
+Progress = Callable[[str, int, int], None]  # what is being done, how much of it, of how much
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,29 +50,6 @@ class BadLines(BadInput):
         super().__init__(f"{bad[0]}{more}")
 
 
-def import_lines(
-    store: Store,
-    stream: BinaryIO,
-    name: str,
-    *,
-    now: int,
-    scope: str | None = None,
-    skip_bad: bool = False,
-    dry_run: bool = False,
-    progress: Progress | None = None,
-) -> Intake:
-    """
-    Take a file of lines in. BadLines where a line is bad and not to be skipped: then nothing was written.
-
-    name: of the file, for messages. now: when what says nothing else is taken in. scope: canonical; fills lines
-    without one, and a line with another is bad. dry_run: write nothing (a store opened for reading will do).
-    progress: hears "reading" or "writing", how many records are done, and of how many, where that is known.
-    """
-    with Spool(name, scope=scope) as spool:
-        spool.fill(read_lines(stream, name), reading(progress))
-        return take_spool(store, spool, now=now, skip_bad=skip_bad, dry_run=dry_run, progress=progress)
-
-
 def take_spool(
     store: Store,
     spool: Spool,
@@ -83,18 +58,17 @@ def take_spool(
     skip_bad: bool,
     dry_run: bool,
     progress: Progress | None = None,
-    within: Callable[[sa.Connection], None] | None = None,
 ) -> Intake:
     """
-    Write what was put by, and what `within` writes, in one transaction; the store is not touched where it is
-    refused anyway.
+    Write what was put by, in one transaction; the store is not touched where it is refused anyway.
+
+    BadLines where a line is bad and not to be skipped: then nothing was written. now: when what says nothing else is
+    taken in. dry_run: write nothing (a store opened for reading will do). progress: hears "writing", how many
+    records are done, and of how many.
     """
     _refuse(spool, skip_bad=skip_bad)
     with store.read() if dry_run else store.write() as conn:
-        intake = _take(conn, spool, now=now, skip_bad=skip_bad, dry_run=dry_run, progress=progress)
-        if within and not dry_run:
-            within(conn)
-        return intake
+        return _take(conn, spool, now=now, skip_bad=skip_bad, dry_run=dry_run, progress=progress)
 
 
 def take_in(
@@ -126,6 +100,7 @@ def _take(
     total = sum(spool.counts.values())
     tally = Tally(spool, (lambda done: progress("writing", done, total)) if progress else None)
     for take in (
+        history.take_source,
         remembered.take_scopes,
         remembered.take_tombstones,
         partial(remembered.take_memories, now=now),
@@ -147,11 +122,6 @@ def _take(
         bad_lines=spool.bad_lines,
         notes=tuple(tally.notes),
     )
-
-
-def reading(progress: Progress | None) -> Callable[[int], None] | None:
-    """What to tell how many records were read."""
-    return (lambda done: progress("reading", done, None)) if progress else None
 
 
 def _refuse(spool: Spool, *, skip_bad: bool) -> None:

@@ -71,6 +71,8 @@ class MemoryLine:
 
 @dataclass(frozen=True, slots=True)
 class AssociationLine:
+    """remade_after: who knows what was shown since then makes this link anew; None: it cannot be made of that."""
+
     line: int
     scope: str | None
     memory_a: str
@@ -79,6 +81,7 @@ class AssociationLine:
     weight_at: int
     inferred: bool = False
     via: str | None = None
+    remade_after: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +162,22 @@ class TombstoneLine:
     at: int
 
 
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """
+    The store of another system that all other records are from; no line of a file.
+
+    true_at: up to when its own nights count, None where it had none. That of the first time stands: what came later
+    is replayed here, whether or not its nights have replayed it too. notes: what a person should hear of.
+    """
+
+    line: int
+    scope: str | None
+    name: str
+    true_at: int | None
+    notes: tuple[str, ...] = ()
+
+
 Record = (
     ScopeLine
     | MemoryLine
@@ -169,6 +188,7 @@ Record = (
     | MergeSourceLine
     | VerdictLine
     | TombstoneLine
+    | SourceLine
 )
 
 KINDS: dict[str, type[Record]] = {

@@ -140,13 +140,18 @@ def take_merge_sources(desk: Desk, spool: Spool, tally: Tally) -> None:
 
 
 def take_associations(desk: Desk, spool: Spool, tally: Tally) -> None:
-    """Links between memories that are in the store by now; one with an end that is not is bad."""
+    """
+    Links between memories that are in the store by now; one with an end that is not is bad.
+
+    One that our own nights make of what came after the first import is left to them: it would count that twice.
+    """
     for scope_key, lines in tally.batches(desk, AssociationLine, "memory_a", "memory_b", "via"):
         ends = {each for line in lines for each in (line.memory_a, line.memory_b, line.via) if each is not None}
         keys = desk.names(scope_key, ends)
         here = desk.present(memories.c.key, keys.values())
         rows: list[dict[str, Any]] = []
-        for line in lines:
+        remade = [line for line in lines if tally.remade and (line.remade_after or 0) > (tally.since or 0)]
+        for line in [line for line in lines if line not in remade] if remade else lines:
             missing = [name for name in ("memory_a", "memory_b", "via") if _is_missing(getattr(line, name), keys, here)]
             if missing:
                 tally.refuse(line.line, missing[0], f"{getattr(line, missing[0])} is in neither store nor file")
@@ -158,7 +163,9 @@ def take_associations(desk: Desk, spool: Spool, tally: Tally) -> None:
                 "base_at": None if line.inferred else line.weight_at,
                 "inferred": line.inferred, "via": keys[line.via] if line.via else None,
             })  # fmt: skip
-        tally.count(AssociationLine, added=desk.add(associations, ("memory_a", "memory_b"), rows), of=len(rows))
+        tally.count(
+            AssociationLine, added=desk.add(associations, ("memory_a", "memory_b"), rows), of=len(rows) + len(remade)
+        )
 
 
 def _is_missing(name: str | None, keys: dict[str, int], here: set[int]) -> bool:

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import IO, Any, Self, TypeVar
 
 from consolidator import scopes
-from consolidator.exchange.records import KINDS, BadLine, MemoryLine, Record
+from consolidator.exchange.records import KINDS, BadLine, MemoryLine, Record, SourceLine
 
 R = TypeVar("R", bound=Record)
 
@@ -22,7 +22,7 @@ BATCH = 2000
 BATCH_BYTES = 8 * 2**20
 KEPT_BAD_LINES = 10_000
 
-_FIELDS = {kind: attrgetter(*kind.__slots__) for kind in KINDS.values()}
+_FIELDS = {kind: attrgetter(*kind.__slots__) for kind in (*KINDS.values(), SourceLine)}
 
 
 class Spool:

@@ -18,13 +18,17 @@ class Tally:
     """
     Counts by kind, notes, and what later kinds need to know of earlier ones.
 
-    arrived: keys of the memories that were added. late: those of them that were known by name before.
+    arrived: keys of the memories that were added. late: those of them that were known by name before. since: where
+    records of the same source were taken in before, up to when its nights count; None else. remade: whether its
+    nights went on after that.
     """
 
     def __init__(self, spool: Spool, progress: Callable[[int], None] | None) -> None:
         self.notes: list[str] = []
         self.arrived: set[int] = set()
         self.late: set[int] = set()
+        self.since: int | None = None
+        self.remade = False
         self._spool, self._progress = spool, progress
         self._counts: dict[str, Counter[str]] = {"added": Counter(), "known": Counter(), "forgotten": Counter()}
         self._done = 0

@@ -20,14 +20,17 @@ import sqlalchemy as sa
 
 from consolidator.errors import BadInput, ConsolidatorError
 from consolidator.exchange.fields import Unfit, examine, temporal_text
-from consolidator.exchange.intake import Intake, Progress, reading, take_spool
-from consolidator.exchange.records import AttributionLine, BadLine, MemoryLine, Record
+from consolidator.exchange.records import (
+    AssociationLine,
+    AttributionLine,
+    BadLine,
+    MemoryLine,
+    Record,
+    SourceLine,
+)
 from consolidator.exchange.shapes import record_of
-from consolidator.exchange.spool import Spool
 from consolidator.instants import format_instant, parse_instant
 from consolidator.store import sqlite
-from consolidator.store.engine import Store
-from consolidator.store.tables import scopes, watermarks
 
 SCHEMA = "5"
 FILE_NAME = "associations.db"
@@ -36,43 +39,19 @@ BUSY_TIMEOUT_SECONDS = 10.0
 _TURN = re.compile(r"(?P<session>.+):\d+:[0-9a-f]{8,64}")
 
 
-def import_formative(
-    store: Store,
-    path: Path,
-    *,
-    now: int,
-    scope: str,
-    skip_bad: bool = False,
-    dry_run: bool = False,
-    progress: Progress | None = None,
-) -> Intake:
+def read_formative(path: Path) -> Iterator[Record | BadLine]:
     """
-    Take everything in that the store at `path` holds, into one scope; a second time, what is new there.
+    Everything that the store at `path` (or in that folder) holds, with a bad line in the place of a row that cannot
+    be taken. BadInput where it is no such store, or of another schema.
 
-    BadInput where it is no such store, or of another schema; BadLines where a row cannot be taken. Nothing was
-    written then. Up to the first import its own nights count; what it records afterwards is replayed here, whether
-    it has consolidated meanwhile or not.
+    Read again later it tells all again. What its nights have done since it was first taken in does not count then:
+    what it has recorded since is replayed by ours.
     """
     path = path / FILE_NAME if path.is_dir() else path
-    source = f"formative {path.resolve()}"
-    since = _watermark(store, scope, source)
-    with Spool(str(path), scope=scope) as spool:
-        with _snapshot(path) as conn:
-            state = _state(conn, path)
-            dangling = _dangling(conn)
-            spool.fill(_Reader(conn, state, str(path), since).records(), reading(progress))
-
-        def mark(taking: sa.Connection) -> None:
-            if since is None:
-                _set_watermark(taking, scope, source, state.consolidated_at or 0)
-
-        intake = take_spool(
-            store, spool, now=now, skip_bad=skip_bad, dry_run=dry_run, progress=progress, within=mark
-        )  # fmt: skip
-    if dangling:
-        note = f"{dangling} associations there name a memory that is no more; left out"
-        intake = replace(intake, notes=(*intake.notes, note))
-    return intake
+    with _snapshot(path) as conn:
+        state = _state(conn, path)
+        yield SourceLine(0, None, f"formative {path.resolve()}", state.consolidated_at, _notes(conn))
+        yield from _Reader(conn, state, str(path)).records()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,67 +101,54 @@ def _text(raw: bytes) -> str:
     return raw.decode(errors="surrogateescape")
 
 
+def _notes(conn: sa.Connection) -> tuple[str, ...]:
+    query = "SELECT count(*) FROM associations WHERE memory_a NOT IN (TABLE) OR memory_b NOT IN (TABLE)"
+    dangling = conn.exec_driver_sql(query.replace("TABLE", "SELECT id FROM memories")).scalar_one()
+    return (f"{dangling} associations there name a memory that is no more; left out",) if dangling else ()
+
+
+_MEMORIES = "SELECT m.*, e.embedding FROM memories m LEFT JOIN memory_embeddings e ON e.id = m.id"
+_ATTRIBUTIONS = "SELECT * FROM message_memory_attribution ORDER BY coalesce(updated_at, created_at)"
+# shown_at: when both ends were last shown in one turn. Its night links what was shown, so a link made later than the
+# first import, of what was shown later, is one that our nights make too.
 _ASSOCIATIONS = """
-FROM associations a
-LEFT JOIN memories one ON one.id = a.memory_a
-LEFT JOIN memories other ON other.id = a.memory_b
-"""
-# What was shown since the first import is linked here, by our own nights; a link that theirs made of it would count
-# the same showing twice.
-_MADE_OF_WHAT_WE_LINK = """
-a.created_at > '{since}' AND EXISTS (
-    SELECT 1
+SELECT a.*, (
+    SELECT max(min(x.created_at, y.created_at))
     FROM turn_memory_exposure x
     JOIN turn_memory_exposure y ON y.session_id = x.session_id AND y.turn_id = x.turn_id
-    WHERE x.memory_id = a.memory_a AND x.created_at > '{since}'
-        AND y.memory_id = a.memory_b AND y.created_at > '{since}'
-)
+    WHERE x.memory_id = a.memory_a AND y.memory_id = a.memory_b
+) AS shown_at
+FROM associations a
+JOIN memories one ON one.id = a.memory_a
+JOIN memories other ON other.id = a.memory_b
 """
-
-
-def _dangling(conn: sa.Connection) -> int:
-    query = f"SELECT count(*) {_ASSOCIATIONS} WHERE one.id IS NULL OR other.id IS NULL"
-    number: int = conn.exec_driver_sql(query).scalar_one()
-    return number
 
 
 class _Reader:
-    """
-    What it holds, as records. since: up to when its nights count, which is up to now where it is None.
-    """
+    """What it holds, as records."""
 
-    def __init__(self, conn: sa.Connection, state: _State, name: str, since: int | None) -> None:
-        self.conn, self.state, self.name, self.since = conn, state, name, since
+    def __init__(self, conn: sa.Connection, state: _State, name: str) -> None:
+        self.conn, self.state, self.name = conn, state, name
         self.sessions = self._sessions()
         self.applied_until = self._applied_until()
 
     def records(self) -> Iterator[Record | BadLine]:
         """Every row, memories first; a bad line in the place of each that cannot be taken."""
         tables: tuple[tuple[str, str, Callable[[Mapping[str, Any]], Record]], ...] = (
-            ("memories", "m.*, e.embedding FROM memories m LEFT JOIN memory_embeddings e ON e.id = m.id", self._memory),
-            ("memory_aliases", "* FROM memory_aliases", self._alias),
-            ("associations", f"a.* {_ASSOCIATIONS} {self._which_associations()}", self._association),
-            ("turn_memory_exposure", "* FROM turn_memory_exposure", self._exposure),
-            (
-                "message_memory_attribution",
-                "* FROM message_memory_attribution ORDER BY coalesce(updated_at, created_at)",
-                self._attribution,
-            ),
+            ("memories", _MEMORIES, self._memory),
+            ("memory_aliases", "SELECT * FROM memory_aliases", self._alias),
+            ("associations", _ASSOCIATIONS, self._association),
+            ("turn_memory_exposure", "SELECT * FROM turn_memory_exposure", self._exposure),
+            ("message_memory_attribution", _ATTRIBUTIONS, self._attribution),
         )
         for table, query, record in tables:
-            for row in self.conn.exec_driver_sql(f"SELECT {query}").mappings():
+            for row in self.conn.exec_driver_sql(query).mappings():
                 try:
                     yield record(dict(row))
                 except ValueError as error:
                     key = next(str(value)[:12] for name, value in row.items() if name.endswith(("id", "memory_a")))
                     field = f"{table} {key}: {getattr(error, 'below', '') or 'row'}"
                     yield BadLine(self.name, 0, field, str(error))
-
-    def _which_associations(self) -> str:
-        both = "WHERE one.id IS NOT NULL AND other.id IS NOT NULL"
-        if self.since is None or (self.state.consolidated_at or 0) <= self.since:
-            return both
-        return f"{both} AND NOT ({_MADE_OF_WHAT_WE_LINK.format(since=format_instant(self.since))})"
 
     def _memory(self, row: Mapping[str, Any]) -> Record:
         anchor = _anchor(row["temporal_anchor"])
@@ -205,12 +171,17 @@ class _Reader:
 
     def _association(self, row: Mapping[str, Any]) -> Record:
         weight_at = self._true_at(row["last_updated_at"] or row["created_at"])
-        return _record("association", **{n: row[n] for n in ("memory_a", "memory_b", "weight")}, weight_at=weight_at)
+        names = ("memory_a", "memory_b", "weight")
+        record = _record("association", **{name: row[name] for name in names}, weight_at=weight_at)
+        assert isinstance(record, AssociationLine)
+        if row["shown_at"] is None:
+            return record
+        return replace(record, remade_after=min(_instant(row["created_at"]), _instant(row["shown_at"])))
 
     def _exposure(self, row: Mapping[str, Any]) -> Record:
         names = ("session_id", "turn_id", "memory_id", "mode", "score", "retrieval_mode")
-        until = self.state.consolidated_at if self.since is None else self.since
-        linked = until is not None and _instant(row["created_at"]) <= until
+        last = self.state.consolidated_at
+        linked = last is not None and _instant(row["created_at"]) <= last
         return _record("exposure", **{n: row[n] for n in names}, at=_utc(row["created_at"]), linked=linked)
 
     def _attribution(self, row: Mapping[str, Any]) -> Record:
@@ -295,17 +266,3 @@ def _vector(blob: Any) -> bytes:
     if not isinstance(blob, bytes) or not blob or len(blob) % 4 or not np.isfinite(np.frombuffer(blob, "<f4")).all():
         raise Unfit("is not a vector of float32", "embedding")
     return blob
-
-
-def _watermark(store: Store, scope: str, source: str) -> int | None:
-    """Up to when the nights of the source count; None where nothing was imported from it into the scope."""
-    query = sa.select(watermarks.c.value).join(scopes, scopes.c.key == watermarks.c.scope_key)
-    with store.read() as conn:
-        value: int | None = conn.scalar(query.where(scopes.c.scope == scope, watermarks.c.name == source))
-        return value
-
-
-def _set_watermark(conn: sa.Connection, scope: str, source: str, value: int) -> None:
-    key = conn.scalar(sa.select(scopes.c.key).where(scopes.c.scope == scope))
-    if key is not None:
-        conn.execute(sa.insert(watermarks).values(scope_key=key, name=source, value=value))
