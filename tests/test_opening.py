@@ -419,7 +419,7 @@ def test_a_store_that_may_not_be_seen_is_refused(public_folder: Path) -> None:
     path.chmod(0o000)
     assert all(told.startswith(f"{path}: ") and "permissions" in told for told in as_nobody(path, *MODES))
     path.chmod(0o644)
-    public_folder.chmod(0o700)
+    public_folder.chmod(0o000)
     told = f"{path}: cannot be looked at (Permission denied); check the path and its permissions"
     assert as_nobody(path, *MODES) == [told] * 3
 

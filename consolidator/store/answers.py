@@ -68,6 +68,7 @@ _PERMISSIONS = "cannot be opened; check that it is there, and the permissions of
 _SQLITE: tuple[tuple[str, type[ConsolidatorError], str], ...] = (
     ("SQLITE_BUSY", StoreUnusable, _LOCKED),
     ("SQLITE_LOCKED", StoreUnusable, _LOCKED),
+    ("SQLITE_PROTOCOL", StoreUnusable, _LOCKED),
     ("SQLITE_FULL", StoreUnusable, "the disk is full, so nothing of this was written; free some space and run again"),
     ("SQLITE_IOERR_READ", ConsolidatorError, "could not be read (a failing disk?); restore it from a copy"),
     ("SQLITE_IOERR_SHORT_READ", ConsolidatorError, "could not be read (cut off?); restore it from a copy"),

@@ -98,6 +98,8 @@ def _hold_by_connection(store: Store, scope_key: int, _wall_clock: Clock) -> Ite
     name = _lock_name(store, scope_key)
     engine = postgres.unpooled(store.url)
     with engine.connect() as connection:
+        for setting in _LOCK_SETTINGS:
+            connection.exec_driver_sql(f"SET {setting}")
         if not connection.scalar(sa.select(sa.func.pg_try_advisory_lock(name))):
             process = connection.scalar(sa.text(_HOLDER), {"name": name})
             raise ScopeHeld(
@@ -110,6 +112,13 @@ def _hold_by_connection(store: Store, scope_key: int, _wall_clock: Clock) -> Ite
                 connection.execute(sa.select(sa.func.pg_advisory_unlock(name)))
 
 
+# The connection is idle all night and must stay; where the holder's machine vanishes, the server notices in 90 s.
+_LOCK_SETTINGS = (
+    "idle_session_timeout = 0",
+    "tcp_keepalives_idle = 60",
+    "tcp_keepalives_interval = 10",
+    "tcp_keepalives_count = 3",
+)
 _HOLDER = """
 SELECT pid
 FROM pg_locks
