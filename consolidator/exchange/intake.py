@@ -8,12 +8,14 @@ of a file is written in one transaction, or nothing of it.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from typing import BinaryIO
 
 import sqlalchemy as sa
 
 from consolidator.errors import BadInput
 from consolidator.exchange import history, remembered
 from consolidator.exchange.desk import Desk, Rehearsal
+from consolidator.exchange.lines import read_lines
 from consolidator.exchange.records import BadLine, Record
 from consolidator.exchange.spool import Spool
 from consolidator.exchange.tally import Tally
@@ -48,6 +50,25 @@ class BadLines(BadInput):
         others = bad_lines - 1
         more = f" (and {others} more bad line{'s' if others > 1 else ''})" if others else ""
         super().__init__(f"{bad[0]}{more}")
+
+
+def import_lines(
+    store: Store,
+    stream: BinaryIO,
+    name: str,
+    *,
+    now: int,
+    scope: str | None = None,
+    skip_bad: bool = False,
+    dry_run: bool = False,
+) -> Intake:
+    """
+    Take a file of lines in; `name` stands for it in messages.
+
+    scope: canonical; fills lines without one, and a line with another is bad. The rest as `take_spool`.
+    """
+    with Spool(name, scope=scope) as spool:
+        return take_spool(store, spool.fill(read_lines(stream, name)), now=now, skip_bad=skip_bad, dry_run=dry_run)
 
 
 def take_spool(
