@@ -48,11 +48,11 @@ def read_lines(stream: BinaryIO, name: str) -> Iterator[Record | BadLine]:
                 yield record_of(document, line)
         except ValueError as error:
             whole_file = not headed
-            yield BadLine(name, line, getattr(error, "below", "") or "line", _clip(str(error)), whole_file)
+            yield BadLine(name, line, _clip(getattr(error, "below", "") or "line", 100), _clip(str(error)), whole_file)
             if whole_file:
                 return
         except _HeaderError as error:
-            yield BadLine(name, line, error.field, error.reason, whole_file=True)
+            yield BadLine(name, line, _clip(error.field, 100), error.reason, whole_file=True)
             return
     if not headed:
         yield BadLine(name, max(line, 1), "kind", "there is no header", whole_file=True)
@@ -110,7 +110,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(unique) < len(pairs):
         keys = [key for key, _ in pairs]
         key = next(key for key in keys if keys.count(key) > 1)
-        raise Unfit("stands twice in one object", _clip(key))
+        raise Unfit("stands twice in one object", key)
     return unique
 
 
@@ -118,8 +118,10 @@ def _refuse(constant: str) -> float:
     raise Unfit(f"{constant} is not JSON", "line")
 
 
-def _clip(text: str) -> str:
-    return text if len(text) <= 300 else text[:297] + "..."
+def _clip(text: str, most: int = 300) -> str:
+    """A text from the file in a message: one line, and not the whole of a long one."""
+    plain = text if text.isprintable() else repr(text)[1:-1]
+    return plain if len(plain) <= most else plain[: most - 3] + "..."
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse)
