@@ -208,6 +208,19 @@ def test_a_database_that_cannot_hold_every_letter_is_refused(url: sa.URL) -> Non
     assert "its encoding is LATIN1, which cannot hold every language; make one with ENCODING 'UTF8'" in told
 
 
+def test_an_old_server_is_refused(url: sa.URL, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its version."""
+    monkeypatch.setattr(postgres, "OLDEST_VERSION", (99,))
+    for mode in MODES:
+        assert "is too old; use 99 or later" in refusal(url, mode)
+
+
+def test_a_schema_that_is_not_there_is_named(url: sa.URL) -> None:
+    """With what to do."""
+    told = refusal(url.update_query_dict({"options": "-csearch_path=nowhere"}))
+    assert "the schema that the URL names is not there; make it with CREATE SCHEMA" in told
+
+
 def test_a_user_without_rights_is_told_so(store: Store, url: sa.URL) -> None:
     """What may be read is read; what may not be written or made is one line."""
     name = f"reader_{url.database}"[:60]

@@ -99,6 +99,7 @@ _POSTGRES: tuple[tuple[tuple[str, ...], type[ConsolidatorError], str], ...] = (
     (("42501",), StoreUnusable, "this user may not do that; grant it the rights"),
     (("28",), StoreUnusable, "the server refused the user or the password; check both"),
     (("3D000",), StoreUnusable, "there is no such database; make it with `createdb`"),
+    (("3F000",), StoreUnusable, "the schema that the URL names is not there; make it with CREATE SCHEMA"),
     (("40001", "40P01", "55P03"), ConsolidatorError, "another program was writing the same rows; run again"),
     (("XX001", "XX002"), ConsolidatorError, "damaged; restore it from a backup"),
 )

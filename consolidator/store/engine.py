@@ -96,6 +96,7 @@ def _open_server(url: sa.URL, mode: Mode) -> Store:
         store = reader(url) if mode == "read" else writer(url)
         try:
             with store.read() as connection:
+                postgres.insist_usable(connection, url)
                 return replace(store, store_id=schema.insist(schema.look(connection), url).store_id)
         except BaseException:
             store.close()
@@ -103,7 +104,7 @@ def _open_server(url: sa.URL, mode: Mode) -> Store:
     store = writer(url)
     try:
         with store.write() as connection:
-            postgres.insist_unicode(connection, url)
+            postgres.insist_usable(connection, url)
             postgres.wait_for_turn(connection)
             return replace(store, store_id=_found_or_made(connection, url))
     except BaseException:

@@ -10,6 +10,7 @@ from consolidator.store.answers import tell
 from consolidator.store.urls import shown
 
 CONNECT_TIMEOUT_SECONDS = 10
+OLDEST_VERSION = (15,)
 
 
 def engine(url: sa.URL) -> sa.Engine:
@@ -22,8 +23,12 @@ def unpooled(url: sa.URL) -> sa.Engine:
     return _engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
 
 
-def insist_unicode(connection: sa.Connection, url: sa.URL) -> None:
-    """Nothing, where the database can hold memories in every language. StoreUnusable elsewhere."""
+def insist_usable(connection: sa.Connection, url: sa.URL) -> None:
+    """Nothing, where the server is new enough and the database holds every language. StoreUnusable elsewhere."""
+    version = connection.dialect.server_version_info or ()
+    if version < OLDEST_VERSION:
+        what = f"Postgres {'.'.join(map(str, version))} is too old; use {OLDEST_VERSION[0]} or later"
+        raise StoreUnusable(f"{shown(url)}: {what}")
     encoding = connection.scalar(sa.text("SHOW server_encoding"))
     if encoding != "UTF8":
         what = f"its encoding is {encoding}, which cannot hold every language; make one with ENCODING 'UTF8'"
