@@ -110,10 +110,11 @@ class Clock:
         """Closed spans up to `now` in which an activity not yet known would change an age at or before `now`."""
         if self.first is None or self.last is None:
             return [(-(2**62), now)]
-        spans = [(-(2**62), self.first - 1)]
-        spans += [(start - PAUSE_AFTER + 1, start) for start, _ in self.pauses]
+        spans = [(-(2**62), self.first - PAUSE_AFTER - 1)]
+        beyond = max(now, self.epoch or 0)  # a pause before the epoch tells in the ages before it, however early
+        spans += [(start - PAUSE_AFTER + 1, start) for start, _ in self.pauses if start < beyond]
         if self.last + PAUSE_AFTER < now:
-            spans.append((self.last + 1, now))
+            spans.append((self.last + 1, now - 1))
         return [(low, min(high, now)) for low, high in spans if low <= now]
 
 
@@ -156,9 +157,10 @@ def observe(clock: Clock, activity: ArrayLike, *, rates: Rates, now: int) -> Clo
     if heard.size:
         first, last = min(first, int(heard[0])), max(last, int(heard[-1]))
     changed = clock.rates
-    if rates.slopes != changed[-1][1] and (len(changed) == 1 or now >= changed[-1][0]):
-        earlier = tuple(rate for rate in changed[1:] if rate[0] < now)
-        changed = (changed[0], *earlier, (now, rates.slopes))
+    if now > first and (len(changed) == 1 or now >= changed[-1][0]):
+        changed = (changed[0], *(rate for rate in changed[1:] if rate[0] < now))
+        if rates.slopes != changed[-1][1]:
+            changed = (*changed, (now, rates.slopes))
     return replace(clock, first=first, last=last, rates=changed, pauses=tuple(pauses))
 
 
@@ -188,14 +190,15 @@ def rewritten(old: Clock, new: Clock) -> Span | None:
     kinds = np.arange(3)
     differs = (np.abs(old.age(points[:, None], kinds) - new.age(points[:, None], kinds)) > 1e-12).any(axis=1)
     slopes_differ = _slopes_at(old, int(points[-1])) != _slopes_at(new, int(points[-1]))
-    later = points[(points >= epoch) & differs]
-    earlier = points[(points < epoch) & differs]
+    later, earlier = np.flatnonzero(differs & (points >= epoch)), np.flatnonzero(differs & (points < epoch))
     if later.size:
-        after = int(points[np.searchsorted(points, later[0]) - 1])
+        after = int(points[later[0] - 1])
     else:
         after = int(points[-1]) if slopes_differ else NEVER
-    first_slopes_differ = old.segments()[0].paused != new.segments()[0].paused
-    before = old.first if earlier.size or first_slopes_differ else -NEVER
+    if earlier.size:
+        before = int(points[earlier[-1] + 1])
+    else:
+        before = int(points[0]) if old.segments()[0].paused != new.segments()[0].paused else -NEVER
     return None if (before, after) == (-NEVER, NEVER) else (before, after)
 
 
