@@ -35,11 +35,12 @@ def take_source(desk: Desk, spool: Spool, tally: Tally) -> None:
 def take_aliases(desk: Desk, spool: Spool, tally: Tally) -> None:
     """Aliases. One that closes a circle is bad, and so is a second one of the same id."""
     leads: dict[int, int] = {}
+    ends: dict[int, int] = {}
     for scope_key, lines in tally.batches(desk, AliasLine, "old_id", "new_id"):
         keys, _ = desk.keys(scope_key, (each for line in lines for each in (line.old_id, line.new_id)))
         names = {key: name for name, key in keys.items()}
         leads |= _following(desk, (keys[line.old_id] for line in lines))
-        ends = resolve(desk.conn, {keys[line.new_id] for line in lines})
+        ends |= resolve(desk.conn, {keys[line.new_id] for line in lines})
         rows: list[dict[str, Any]] = []
         for line in lines:
             old, new = keys[line.old_id], keys[line.new_id]
@@ -48,7 +49,7 @@ def take_aliases(desk: Desk, spool: Spool, tally: Tally) -> None:
                 continue
             end = ends[new]
             while end in leads:
-                end = leads[end]
+                end = ends.get(leads[end], leads[end])
             if end == old:
                 tally.refuse(line.line, "new_id", "leads back to old_id")
                 continue
