@@ -159,3 +159,20 @@ def test_autocommit_changes_no_later_transaction(made: Path) -> None:
             connection.rollback()
         with store.read() as connection:
             assert "x" not in sa.inspect(connection).get_table_names()
+
+
+def test_a_store_whose_making_was_killed_can_be_made(path: Path) -> None:
+    """Half a store is none: the others say so, and `create` makes a whole one of it."""
+    code = """
+from consolidator.store import schema
+made = schema.upgrade
+schema.upgrade = lambda connection: (made(connection), os.kill(os.getpid(), signal.SIGKILL))
+open_store(arguments[0], mode="create")
+"""
+    with pytest.raises(AssertionError):
+        run_apart(code, str(path))
+    assert path.exists()
+    assert "holds no store yet" in refusal(path, "read")
+    with open_store(str(path), mode="create") as store:
+        add_scope(store, "{}")
+        assert scopes(store) == ["{}"]
