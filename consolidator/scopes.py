@@ -47,9 +47,11 @@ def spell(scope: str) -> str:
     pairs = json.loads(scope)
     if not pairs:
         return EMPTY
-    if any("," in text or "=" in text or text != text.strip() for pair in pairs.items() for text in pair):
+    spelled = ",".join(f"{key}={value}" for key, value in pairs.items())
+    try:
+        return spelled if parse_scope(spelled) == pairs else scope
+    except ValueError:
         return scope
-    return ",".join(f"{key}={value}" for key, value in pairs.items())
 
 
 def _parse_json(text: str) -> dict[str, str]:

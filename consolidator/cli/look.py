@@ -1,5 +1,6 @@
 """Commands that look at many memories and change nothing: list, search, stats, graph."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -86,20 +87,26 @@ def _emit_memories(found: list[dict[str, Any]], *, json: bool, scopes: int) -> N
     if not found:
         emit("No memory.")
         return
-    heads = ("id", "strength", "type", "status", "time", *(("scope",) if scopes > 1 else ()), "text")
-    rows = [
-        (
-            each["id"][:_ID_SHOWN],
-            f"{each['strength']:.3f}",
-            each["type"],
-            each["status"] + (", pinned" if each["pinned"] else ""),
-            "" if each["temporal_state"] == "none" else each["temporal_state"],
-            *((spell(canonical(each["scope"])),) if scopes > 1 else ()),
-            each["content"],
-        )
-        for each in found
-    ]
-    emit_table(heads, rows)
+    columns: dict[str, Callable[[dict[str, Any]], str]] = {
+        "id": lambda each: each["id"][:_ID_SHOWN],
+        "strength": lambda each: f"{each['strength']:.3f}",
+        "type": lambda each: each["type"],
+        "status": _status,
+        "time": lambda each: each["temporal_state"].replace("none", ""),
+        "scope": lambda each: spell(canonical(each["scope"])),
+        "text": lambda each: each["content"],
+    }
+    if scopes == 1:
+        del columns["scope"]
+    if {columns["status"](each) for each in found} == {"active"}:
+        del columns["status"]
+    emit_table(tuple(columns), [[cell(each) for cell in columns.values()] for each in found])
+
+
+def _status(memory: dict[str, Any]) -> str:
+    if not memory["pinned"]:
+        return str(memory["status"])
+    return "pinned" if memory["status"] == "active" else f"{memory['status']}, pinned"
 
 
 def stats(ctx: typer.Context, scope: ScopeOption = None, json: JsonOption = False) -> None:

@@ -78,8 +78,11 @@ def run(
     if out and not dry_run:
         raise BadInput("--out: only a dry run writes a plan; add --dry-run")
     from consolidator.night import plan_night, run_night
+    from consolidator.store.find import find_scopes
 
     with session.open("read" if dry_run else "write") as store:
+        with store.read() as conn:
+            find_scopes(conn, wanted)
         earlier = _earlier(store)
         with progress("The night") as advance:
             if dry_run:
@@ -90,7 +93,7 @@ def run(
                     now=now,
                     rates=session.rates,
                     wall_clock=clock,
-                    describe=lambda result: _as_json(_report(result, earlier)),
+                    describe=lambda result: _as_json(_report(store, result, earlier)),
                     scopes=scopes,
                     steps=chosen,
                     progress=lambda _done, _all: advance(1),
@@ -131,7 +134,7 @@ def apply(
                 store,
                 saved,
                 wall_clock=clock,
-                describe=lambda result: _as_json(_report(result, earlier)),
+                describe=lambda result: _as_json(_report(store, result, earlier)),
                 progress=lambda _done, _all: advance(1),
             )
         return _tell(store, result, earlier, level=level, decisions=decisions, json=json)
@@ -228,9 +231,12 @@ def _earlier(store: "Store") -> list[dict[str, int]]:
         return earlier_totals(conn, COMPARED)
 
 
-def _report(result: Result, earlier: Sequence[dict[str, int]]) -> "Report":
+def _report(store: "Store", result: Result, earlier: Sequence[dict[str, int]]) -> "Report":
     from consolidator.report import build
+    from consolidator.store.journal import without_forgotten
 
+    with store.read() as conn:
+        result = without_forgotten(conn, result)
     return build(
         result.plan,
         result.outcomes,
@@ -270,7 +276,7 @@ def _tell(
     """Print what a night did, and return its exit code."""
     from consolidator.report import render
 
-    report = _report(result, earlier)
+    report = _report(store, result, earlier)
     listed = list(_decisions(store, result)) if decisions else []
     if json:
         emit_json(_as_json(report) | ({"decisions": listed} if decisions else {}))

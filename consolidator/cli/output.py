@@ -15,6 +15,7 @@ from consolidator.errors import BadInput, ConsolidatorError
 
 WHOLE = 1_000_000
 _FULL_WIDTH = 10_000
+_NARROWEST = 8
 
 
 def make_streams_safe() -> None:
@@ -91,7 +92,7 @@ def emit_table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     cells = [[one_line(str(cell)) for cell in row] for row in rows]
     widths = [max(map(cell_len, column)) for column in zip(heads, *cells, strict=True)]
     room = Console().width if on_terminal(sys.stdout) else _FULL_WIDTH
-    left = max(room - sum(width + 2 for width in widths[:-1]), 12)
+    left = max(room - sum(width + 2 for width in widths[:-1]), _NARROWEST)
     lines = []
     for row in (list(heads), *cells):
         last = row[-1]

@@ -2,14 +2,15 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
 
 from consolidator.instants import format_instant
-from consolidator.plan import Plan
+from consolidator.plan import Plan, Result
 from consolidator.store.engine import keyed
-from consolidator.store.tables import decisions, identities, memories, runs
+from consolidator.store.tables import decisions, identities, memories, runs, tombstones
 
 SCHEDULED = "scheduled"
 _ROWS_AT_ONCE = 5_000
@@ -85,10 +86,10 @@ def decisions_about(conn: sa.Connection, key: int) -> Iterator[dict[str, Any]]:
 
 def described(conn: sa.Connection, found: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Decisions with the ids and texts of their memories, in place of internal keys."""
-    keys = {key for each in found if each["table"] in ("memories", "associations") for key in each["row"]}
-    names = _names(conn, keys)
-    for each in found:
-        ends = [names.get(key, (None, None)) for key in each["row"] if key in keys]
+    rows = [each["row"] if each["table"] in ("memories", "associations") else () for each in found]
+    names = _names(conn, {key for row in rows for key in row})
+    for each, row in zip(found, rows, strict=True):
+        ends = [names.get(key, (None, None)) for key in row]
         yield {
             **{name: value for name, value in each.items() if name not in ("table", "row")},
             "ids": [name for name, _ in ends],
@@ -116,6 +117,18 @@ def _decision(row: Any) -> dict[str, Any]:
         "after": row.after and json.loads(row.after),
         "because": row.because,
     }
+
+
+def without_forgotten(conn: sa.Connection, result: Result) -> Result:
+    """A night's result that names no memory forgotten since it was decided: a report must not bring a text back."""
+    parts = []
+    for part in result.plan.scopes:
+        asked = keyed(conn, {"hash": sa.Text}, hash=sorted({name for name, _ in part.names.values()}))
+        query = sa.select(tombstones.c.hash).join(asked, asked.c.hash == tombstones.c.hash)
+        gone = set(conn.scalars(query.where(tombstones.c.scope_key == part.key)))
+        named = {key: name for key, name in part.names.items() if name[0] not in gone}
+        parts.append(replace(part, names=named))
+    return replace(result, plan=replace(result.plan, scopes=tuple(parts)))
 
 
 def planned(conn: sa.Connection, plan: Plan) -> Iterator[dict[str, Any]]:

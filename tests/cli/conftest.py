@@ -1,0 +1,106 @@
+"""Commands as a person gives them, under a clock that stands still."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from consolidator.cli import main, session
+from consolidator.instants import format_instant, to_datetime
+from tests.lives import EVE, day
+
+EVE_NIGHT = format_instant(day(EVE))
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended: its exit code, and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:
+        """The one JSON document on standard output."""
+        return json.loads(self.out)
+
+    def refused(self, *words: str, code: int = 2) -> None:
+        """It ended with this code and one clear line that holds these words."""
+        assert self.code == code, self
+        assert self.out == "", self
+        assert self.err.startswith("consolidate: "), self
+        assert self.err.count("\n") == 1, self
+        assert "Traceback" not in self.err, self
+        for word in words:
+            assert word in self.err, self
+
+
+Consolidate = Callable[..., Ended]
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test sees the store, settings or variables of whoever runs it."""
+    for name in ("DATA", "CONFIG"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+    for name in ("CONSOLIDATOR_STORE", "CONSOLIDATOR_TRACEBACK", "NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def wall(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Sets the clock on the wall; it stands at the eve of the busy life."""
+    now = day(EVE)
+
+    class Standing(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:
+            return to_datetime(now)
+
+    def put(instant: int) -> None:
+        nonlocal now
+        now = instant
+
+    monkeypatch.setattr(session, "datetime", Standing)
+    return put
+
+
+@pytest.fixture
+def consolidate(capsys: pytest.CaptureFixture[str]) -> Consolidate:
+    """Gives a command and says how it ended."""
+
+    def give(*arguments: object) -> Ended:
+        capsys.readouterr()
+        code = main([str(argument) for argument in arguments])
+        printed = capsys.readouterr()
+        return Ended(code, printed.out, printed.err)
+
+    return give
+
+
+@pytest.fixture
+def eve(eve_url: str, consolidate: Consolidate) -> Consolidate:
+    """Gives commands to a store with the busy life, once on each kind."""
+
+    def give(*arguments: object) -> Ended:
+        return consolidate("--store", eve_url, *arguments)
+
+    return give
+
+
+@pytest.fixture
+def write_lines(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a file of exchange lines."""
+
+    def write(*lines: dict[str, Any], name: str = "lines.jsonl") -> Path:
+        header = {"kind": "header", "format": "consolidator-jsonl", "version": 1}
+        path = tmp_path / name
+        path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in (header, *lines)))
+        return path
+
+    return write
