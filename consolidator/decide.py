@@ -20,7 +20,7 @@ from consolidator.store import legs as leg_rows
 from consolidator.store.aliases import resolve
 from consolidator.store.clocks import as_rows, load_clock, waiting_activity
 from consolidator.store.segments import segment_rows
-from consolidator.store.tables import scopes
+from consolidator.store.tables import attributions, exposures, scopes
 
 SOON = 7 * NIGHT
 EXAMPLES = 5
@@ -76,8 +76,12 @@ def decide_scope(conn: sa.Connection, scope_key: int, *, now: int, rates: Rates,
     _schedule(night, span)
     if "reinforce" in asked:
         _reinforce(night, span)
+    else:
+        night.known_attributions = gather.keys_waiting(conn, attributions, scope_key, now=now)
     if "associate" in asked:
         _associate(night, span)
+    else:
+        night.known_exposures = gather.keys_waiting(conn, exposures, scope_key, now=now)
     _shift(night, decides="shift" in asked)
     pruned = night.take(prune.prune(night.memories.values(), clock=clock, now=now)) if "prune" in asked else []
     if "associate" in asked or pruned:
@@ -157,7 +161,9 @@ def _reinforce(night: _Night, span: tuple[int, int] | None) -> None:
         end = ends[row.memory_key]
         mode = factors[row.turn_key, end] if row.mode is None else row.mode
         given.setdefault(end, []).append(
-            reinforce.Attribution(row.key, end, row.message_id, row.evidence, row.confidence, row.at, mode, new=True)
+            reinforce.Attribution(
+                row.key, end, row.message_id, row.evidence, row.confidence, row.at, mode, True, row.mode is not None
+            )
         )
     counted = gather.corrected(conn, key, now=now)
     moved = {row.key for row in night.memories.values() if span and row.strength_at > span[1]}

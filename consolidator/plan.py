@@ -35,7 +35,7 @@ class Events:
     """
     Events that a decision consumes.
 
-    attributions: (key, key of the memory whose strength counts it or None, mode factor or None).
+    attributions: (key, key of the memory whose strength counts it or None, mode factor or None where it has one).
     exposures: (key, whether it is counted in the weights).
     """
 

@@ -14,7 +14,11 @@ from consolidator.steps.rows import Memories, Memory, change, fading_ages, kinds
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """A rating of one memory by one message; `new` where no night has counted it, `mode` its factor."""
+    """
+    A rating of one memory by one message; `new` where no night has counted it, `mode` its factor.
+
+    given: the factor came with the rating, so it is not for a night to keep, nor for an undo to take.
+    """
 
     key: int
     memory: int
@@ -24,6 +28,7 @@ class Attribution:
     at: int
     mode: float
     new: bool
+    given: bool = False
 
 
 def reinforce(
@@ -51,7 +56,7 @@ def reinforce(
     decisions, changed = [], {}
     for i, row in enumerate(rows):
         fresh = [one for one in attributions[row.key] if one.new]
-        events = Events(attributions=tuple((one.key, row.key, one.mode) for one in fresh))
+        events = Events(attributions=tuple((one.key, row.key, None if one.given else one.mode) for one in fresh))
         head = {"strength": moved[i].strength, "strength_at": moved[i].strength_at}
         if all(getattr(row, name) == value for name, value in head.items()) and not (row.kept or row.spared):
             if fresh:

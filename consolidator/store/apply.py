@@ -150,7 +150,8 @@ def _consume(conn: sa.Connection, done: Sequence[Decision]) -> None:
         conn.execute(
             sa.update(attributions)
             .where(attributions.c.key == sa.bindparam("row"))
-            .values(waiting=False, applied=True, target_key=sa.bindparam("target"), mode=sa.bindparam("factor")),
+            .values(waiting=False, applied=True, target_key=sa.bindparam("target"))
+            .values(mode=sa.func.coalesce(sa.bindparam("factor", type_=sa.Double), attributions.c.mode)),
             counted,
         )
     linked = [{"row": key} for key, counts in shown.values() if counts]

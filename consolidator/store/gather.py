@@ -84,8 +84,9 @@ def memories_with_head_after(conn: sa.Connection, scope_key: int, after: int, *,
 
 
 def latest_night(conn: sa.Connection) -> int:
-    """The latest `now` of a night, whatever became of it: no strength or weight that one has seen is of later."""
-    return conn.scalar(sa.select(sa.func.coalesce(sa.func.max(runs.c.as_of), -NEVER))) or 0
+    """The latest `now` of a night, also of one undone: none has counted or deleted a thing of later. -NEVER: none."""
+    latest: int | None = conn.scalar(sa.select(sa.func.max(runs.c.as_of)))
+    return -NEVER if latest is None else latest
 
 
 def latest_head(conn: sa.Connection, scope_key: int) -> int | None:
@@ -103,12 +104,6 @@ def _memories(conn: sa.Connection, query: sa.Select[Any], now: int) -> dict[int,
         memories.c.strength_at <= now, sa.or_(memories.c.archived_at.is_(None), memories.c.archived_at <= now)
     )
     return {row.key: row for row in (Memory(*row) for row in conn.execute(current))}
-
-
-def latest_night(conn: sa.Connection) -> int:
-    """The latest moment that a night not taken back was for; long ago where there was none."""
-    latest: int | None = conn.scalar(sa.select(sa.func.max(runs.c.as_of)).where(runs.c.undone_at.is_(None)))
-    return -(2**62) if latest is None else latest
 
 
 _RATED = (
@@ -130,6 +125,13 @@ def attributions_waiting(conn: sa.Connection, scope_key: int, *, now: int) -> Se
     return conn.execute(
         sa.select(*_RATED).where(attributions.c.scope_key == scope_key, WAITING, attributions.c.at <= now)
     ).all()
+
+
+def keys_waiting(conn: sa.Connection, events: sa.Table, scope_key: int, *, now: int) -> set[int]:
+    """The keys of events that no night has seen, at or before `now`."""
+    return set(
+        conn.scalars(sa.select(events.c.key).where(events.c.scope_key == scope_key, WAITING, events.c.at <= now))
+    )
 
 
 def corrected(conn: sa.Connection, scope_key: int, *, now: int) -> set[tuple[str, int]]:

@@ -302,6 +302,7 @@ decisions = sa.Table(
     sa.Column("row_a", Key, comment="the row's key; the lower end of an association"),
     sa.Column("row_b", Key, comment="the upper end of an association"),
     sa.Column("revision", sa.Integer, comment="before; null: there was no row"),
+    sa.Column("left_revision", sa.Integer, comment="after newer runs were undone; null: none was"),
     sa.Column("before", sa.Text, comment="JSON of the columns changed; null: there was no row"),
     sa.Column("after", sa.Text, comment="JSON of the columns changed; null: the row was removed"),
     sa.Column("because", sa.Text, nullable=False),

@@ -1,7 +1,7 @@
 """Undo: give back every row that a run rewrote, from the before-images in its journal, and let its events wait anew."""
 
 import json
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Container, Hashable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +10,9 @@ import sqlalchemy as sa
 
 from consolidator.errors import BadInput
 from consolidator.store.chains import fallen
-from consolidator.store.engine import Store, keyed
+from consolidator.store.engine import Store
+from consolidator.store.images import Image, changed, events_of, images_of, same_row, tell_older
+from consolidator.store.journal import SCHEDULED
 from consolidator.store.locks import hold_scope
 from consolidator.store.segments import write_segments
 from consolidator.store.tables import (
@@ -40,19 +42,6 @@ class Undone:
     def exit_code(self) -> int:
         """3 where a row was refused."""
         return 3 if self.refused else 0
-
-
-@dataclass(frozen=True)
-class _Chain:
-    """All that a run decided on one row: what to give back, and the revision that the row must still have."""
-
-    table: str
-    row: tuple[int, ...]
-    before: dict[str, Any] | None
-    expected: int | None
-    grown: int
-    archived: bool
-    tokens: frozenset[Hashable]
 
 
 def undo_run(store: Store, run: str, *, wall_clock: Callable[[], int], dry_run: bool = False) -> Undone:
@@ -97,14 +86,7 @@ def _refuse_if_built_upon(conn: sa.Connection, run_key: int, run_id: str) -> Non
     blocking = conn.scalar(
         sa.select(runs.c.run_id)
         .join(newer, newer.c.run_key == runs.c.key)
-        .join(
-            mine,
-            sa.and_(
-                mine.c.row_a == newer.c.row_a,
-                mine.c.table_name == newer.c.table_name,
-                sa.func.coalesce(mine.c.row_b, -1) == sa.func.coalesce(newer.c.row_b, -1),
-            ),
-        )
+        .join(mine, same_row(mine, newer))
         .where(mine.c.run_key == run_key, newer.c.run_key > run_key, runs.c.undone_at.is_(None))
         .order_by(runs.c.key.desc())
         .limit(1)
@@ -115,90 +97,38 @@ def _refuse_if_built_upon(conn: sa.Connection, run_key: int, run_id: str) -> Non
 
 def _undo(conn: sa.Connection, run_key: int, run_id: str, *, dry_run: bool, at: int) -> Undone:
     rows = conn.execute(sa.select(decisions).where(decisions.c.run_key == run_key).order_by(decisions.c.sequence)).all()
-    chains, loose = _chains(rows)
-    stale: set[Hashable] = _changed(conn, chains)
-    down = fallen([chain.tokens for chain in chains], [()] * len(chains), stale)
-    loose = [tokens for tokens in loose if not tokens & stale]
-    kept = [chain for i, chain in enumerate(chains) if i not in down]
-    events = {token for chain in kept for token in chain.tokens} | {token for tokens in loose for token in tokens}
-    refused = tuple(_describe(conn, chains[i]) for i in sorted(down))
-    waiting = [
-        token for token in events if isinstance(token, tuple) and token[0] in ("attribution", "exposure", "seen")
-    ]
+    images = images_of(conn, rows)
+    differ = changed(conn, images, hold=not dry_run)
+    stale = set(differ)
+    down = fallen([image.tokens for image in images], [()] * len(images), stale)
+    down |= _clocks(images, {images[i].scope_key for i in down})
+    kept = [image for i, image in enumerate(images) if i not in down]
+    loose = [tokens for row in rows if not row.table_name and row.verb != SCHEDULED for tokens in [events_of(row)]]
+    events = {token for image in kept for token in image.tokens - {(image.table, image.row)}}
+    events |= {token for tokens in loose if not tokens & stale for token in tokens}
+    refused = tuple(_describe(conn, images[i], differ) for i in sorted(down))
     if not dry_run:
         _restore(conn, kept)
-        _let_wait(conn, waiting, [json.loads(row.events) for row in rows if row.verb == "scheduled"])
+        tell_older(conn, run_key, kept)
+        _let_wait(conn, events, rows)
         conn.execute(
             sa.update(scopes).where(scopes.c.key.in_({row.scope_key for row in rows})).values(undos=scopes.c.undos + 1)
         )
         conn.execute(sa.update(runs).where(runs.c.key == run_key).values(undone_at=at))
-    return Undone(run_id, len(kept), len(waiting), refused)
+    return Undone(run_id, len(kept), len(events), refused)
 
 
-def _chains(rows: Iterable[sa.Row[Any]]) -> tuple[list[_Chain], list[frozenset[Hashable]]]:
-    by_row: dict[tuple[str, tuple[int, ...]], list[sa.Row[Any]]] = {}
-    loose = []
-    for row in rows:
-        if row.table_name:
-            key: tuple[int, ...] = (row.row_a,) if row.row_b is None else (row.row_a, row.row_b)
-            by_row.setdefault((row.table_name, key), []).append(row)
-        elif row.verb != "scheduled":
-            loose.append(_events(row))
-    chains = []
-    for (table, key), decided in by_row.items():
-        before: dict[str, Any] | None = None if decided[0].before is None else {}
-        for row in reversed(decided):
-            before = None if before is None or row.before is None else {**before, **json.loads(row.before)}
-        last = decided[-1]
-        revision = -1 if last.revision is None else last.revision
-        tokens = frozenset({(table, key), *(token for row in decided for token in _events(row))})
-        chains.append(
-            _Chain(
-                table,
-                key,
-                before,
-                None if last.after is None else revision + 1,
-                revision + 2,
-                any(row.verb == "archived" for row in decided),
-                tokens,
-            )
-        )
-    return chains, loose
+def _clocks(images: Iterable[Image], refused: set[int]) -> set[int]:
+    """The clocks of scopes in which something is refused: they go on knowing of the events that stay counted."""
+    return {i for i, image in enumerate(images) if image.table == "scopes" and image.scope_key in refused}
 
 
-def _events(row: sa.Row[Any]) -> frozenset[Hashable]:
-    events = json.loads(row.events) if row.events else {"attributions": (), "exposures": ()}
-    counted = {("attribution", key) for key, target, _ in events["attributions"] if target is not None}
-    seen = {("seen", "attribution", key) for key, target, _ in events["attributions"] if target is None}
-    shown = {("exposure", key) if counts else ("seen", "exposure", key) for key, counts in events["exposures"]}
-    return frozenset(counted | seen | shown)
-
-
-def _changed(conn: sa.Connection, chains: Iterable[_Chain]) -> set[Hashable]:
-    """The rows that are not as the run left them."""
-    current: dict[tuple[str, tuple[int, ...]], int] = {}
-    for name in ("memories", "scopes"):
-        table = _TABLES[name]
-        asked = keyed(conn, key=[chain.row[0] for chain in chains if chain.table == name])
-        for key, revision in conn.execute(
-            sa.select(table.c.key, table.c.revision).join(asked, table.c.key == asked.c.key)
-        ):
-            current[name, (key,)] = revision
-    pairs = [chain.row for chain in chains if chain.table == "associations"]
-    asked = keyed(conn, a=[a for a, _ in pairs], b=[b for _, b in pairs])
-    both = sa.and_(associations.c.memory_a == asked.c.a, associations.c.memory_b == asked.c.b)
-    query = sa.select(associations.c.memory_a, associations.c.memory_b, associations.c.revision).join(asked, both)
-    for a, b, revision in conn.execute(query):
-        current["associations", (a, b)] = revision
-    return {(chain.table, chain.row) for chain in chains if current.get((chain.table, chain.row)) != chain.expected}
-
-
-def _restore(conn: sa.Connection, kept: Iterable[_Chain]) -> None:
-    groups: dict[tuple[str, str, tuple[str, ...]], list[_Chain]] = {}
-    for chain in kept:
-        kind = "delete" if chain.before is None else "insert" if chain.expected is None else "update"
-        groups.setdefault((chain.table, kind, tuple(sorted(chain.before or ()))), []).append(chain)
-    for (name, kind, columns), chains in groups.items():
+def _restore(conn: sa.Connection, kept: Iterable[Image]) -> None:
+    groups: dict[tuple[str, str, tuple[str, ...]], list[Image]] = {}
+    for image in kept:
+        kind = "delete" if image.before is None else "insert" if image.expected is None else "update"
+        groups.setdefault((image.table, kind, tuple(sorted(image.before or ()))), []).append(image)
+    for (name, kind, columns), images in groups.items():
         table = _TABLES[name]
         keys = list(table.primary_key.columns.keys())
         row = sa.and_(*(table.c[key] == sa.bindparam(f"row_{key}") for key in keys))
@@ -208,13 +138,13 @@ def _restore(conn: sa.Connection, kept: Iterable[_Chain]) -> None:
             as_it_was = values.get("spared", table.c.spared)
             values["spared"] = sa.case((sa.bindparam("was_archived", type_=sa.Boolean), sa.true()), else_=as_it_was)
         rows = []
-        for chain in chains:
-            before = {f"new_{column}": (chain.before or {})[column] for column in columns if column in table.c}
-            at = {f"row_{key}": value for key, value in zip(keys, chain.row, strict=True)}
-            flag = {"was_archived": chain.archived} if name == "memories" else {}
-            rows.append({**at, **before, **flag, "grown": chain.grown})
+        for image in images:
+            before = {f"new_{column}": (image.before or {})[column] for column in columns if column in table.c}
+            at = {f"row_{key}": value for key, value in zip(keys, image.row, strict=True)}
+            flag = {"was_archived": image.archived} if name == "memories" else {}
+            rows.append({**at, **before, **flag, "grown": image.grown})
             if "segments" in columns:
-                write_segments(conn, chain.row[0], (chain.before or {})["segments"])
+                write_segments(conn, image.row[0], (image.before or {})["segments"])
         if kind == "delete":
             bare = [{key: value for key, value in one.items() if key.startswith("row_")} for one in rows]
             conn.execute(sa.delete(table).where(row), bare)
@@ -224,18 +154,25 @@ def _restore(conn: sa.Connection, kept: Iterable[_Chain]) -> None:
             conn.execute(sa.update(table).where(row).values(values), rows)
 
 
-def _let_wait(conn: sa.Connection, events: Iterable[Any], scheduled: Iterable[dict[str, Any]]) -> None:
-    counted = [{"row": token[1]} for token in events if token[0] == "attribution"]
-    linked = [{"row": token[1]} for token in events if token[0] == "exposure"]
-    changes: list[tuple[sa.Table, list[dict[str, Any]], dict[str, Any]]] = [
-        (attributions, counted, {"waiting": True, "applied": False, "target_key": None, "mode": None}),
+def _let_wait(conn: sa.Connection, events: Iterable[Any], rows: Iterable[sa.Row[Any]]) -> None:
+    """The events wait again, as if no night had seen them, and so do the rows that the run was the first to see."""
+    told = [(row.verb, json.loads(row.events)) for row in rows if row.events]
+    kept = {
+        key for verb, each in told if verb != SCHEDULED for key, _, factor in each["attributions"] if factor is None
+    }
+    counted = [token[1] for token in events if token[0] == "attribution"]
+    linked = [token[1] for token in events if token[0] == "exposure"]
+    uncounted = {"waiting": True, "applied": False, "target_key": None}
+    changes: list[tuple[sa.Table, Iterable[int], dict[str, Any]]] = [
+        (attributions, set(counted) - kept, {**uncounted, "mode": None}),
+        (attributions, kept.intersection(counted), uncounted),
         (exposures, linked, {"waiting": True, "linked": False}),
     ]
     for table, name in ((attributions, "attribution"), (exposures, "exposure")):
-        seen = [{"row": token[2]} for token in events if token[0] == "seen" and token[1] == name]
+        seen = [token[2] for token in events if token[:2] == ("seen", name)]
         changes.append((table, seen, {"waiting": True}))
-    for note in scheduled:
-        changes.append((memories, [{"row": key} for key in note["memories"]], {"fades_age": None}))
+    for note in (each for verb, each in told if verb == SCHEDULED):
+        changes.append((memories, note["memories"], {"fades_age": None}))
         if note["links"]:
             conn.execute(
                 sa.update(associations)
@@ -243,13 +180,22 @@ def _let_wait(conn: sa.Connection, events: Iterable[Any], scheduled: Iterable[di
                 .values(fades_age=None),
                 [{"a": a, "b": b} for a, b in note["links"]],
             )
-    for table, rows, values in changes:
-        if rows:
-            conn.execute(sa.update(table).where(table.c.key == sa.bindparam("row")).values(values), rows)
+    for table, keys, values in changes:
+        if keys:
+            this = sa.update(table).where(table.c.key == sa.bindparam("row"))
+            conn.execute(this.values(values), [{"row": key} for key in keys])
 
 
-def _describe(conn: sa.Connection, chain: _Chain) -> str:
-    row = "-".join(map(str, chain.row))
-    if chain.table == "memories":
-        row = conn.scalar(sa.select(identities.c.hash).where(identities.c.key == chain.row[0])) or row
-    return f"{chain.table} {row}: changed since the run"
+def _describe(conn: sa.Connection, image: Image, differ: Container[Hashable]) -> str:
+    row = "-".join(map(str, image.row))
+    if (image.table, image.row) in differ:
+        because = "changed since the run"
+    elif image.table == "scopes":
+        because = "its clock goes on knowing of the events that stay counted"
+    else:
+        because = "shares an event with a row that changed since the run"
+    if image.table == "memories":
+        row = conn.scalar(sa.select(identities.c.hash).where(identities.c.key == image.row[0])) or row
+    if image.table == "scopes":
+        row = conn.scalar(sa.select(scopes.c.scope).where(scopes.c.key == image.row[0])) or row
+    return f"{image.table} {row}: {because}"
