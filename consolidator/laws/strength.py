@@ -53,7 +53,7 @@ def effective(
     confidence, at, row = np.asarray(confidence, np.float64), np.asarray(at, np.int64), np.asarray(row, np.int64)
     if not memory.size:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    names, message = np.unique(np.asarray(message, object).astype(str), return_inverse=True)
+    names, message = np.unique(np.asarray(message, object), return_inverse=True)
     group = memory * len(names) + message.reshape(-1)
     order = np.lexsort(
         (
