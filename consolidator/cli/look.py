@@ -13,13 +13,14 @@ STATUSES = ("active", "superseded", "archived", "all")
 GRAPHS = ("json", "dot", "graphml")
 _ID_SHOWN = 12
 
+StatusOption = Annotated[str, typer.Option("--status", metavar="S", help=", ".join(STATUSES))]
 CountOption = Annotated[int, typer.Option("-n", metavar="N", min=1, help="At most so many.")]
 
 
 def list_(
     ctx: typer.Context,
     scope: ScopeOption = None,
-    status: Annotated[str, typer.Option("--status", metavar="S", help=", ".join(STATUSES))] = "active",
+    status: StatusOption = "active",
     kind: Annotated[
         str | None, typer.Option("--type", metavar="T", help="fact, preference, ...", show_default=False)
     ] = None,
@@ -45,20 +46,21 @@ def list_(
             conn, scopes, clocks, now=now, status=None if chosen == "all" else chosen, kind=kind, limit=count
         )
         found = memory_documents(conn, keys, {each.key: each for each in scopes}, clocks, now=now)
-    _emit_memories(found, json=json, scopes=len(scopes))
+    _emit_memories(found, chosen, json=json, scopes=len(scopes))
 
 
 def search(
     ctx: typer.Context,
     words: Annotated[list[str], typer.Argument(metavar="WORDS", help="What to look for.")],
     scope: ScopeOption = None,
+    status: StatusOption = "active",
     count: CountOption = 20,
     json: JsonOption = False,
 ) -> None:
     """
     Find memories by their words.
 
-    Of every status; the best match comes first.
+    The best match comes first. Archived and superseded ones are found with --status all.
 
     \b
     Example:
@@ -68,24 +70,31 @@ def search(
     from consolidator.store.readers import Clocks, memory_documents
     from consolidator.store.search import search_keys
 
+    chosen = one_of("--status", status, STATUSES)
     wanted, now = scope_text(scope), clock()
     with ctx.obj.open("read") as store, store.read() as conn:
         scopes = find_scopes(conn, wanted)
-        ranked = search_keys(conn, " ".join(words), scopes[0].key if wanted is not None else None, count)
+        ranked = search_keys(
+            conn,
+            " ".join(words),
+            scopes[0].key if wanted is not None else None,
+            count,
+            statuses=None if chosen == "all" else [chosen],
+        )
         clocks = Clocks(conn, now=now, rates=ctx.obj.rates)
         keys = [key for key, _ in ranked]
         found = memory_documents(conn, keys, {each.key: each for each in scopes}, clocks, now=now)
-    _emit_memories(found, json=json, scopes=len(scopes))
+    _emit_memories(found, chosen, json=json, scopes=len(scopes))
 
 
-def _emit_memories(found: list[dict[str, Any]], *, json: bool, scopes: int) -> None:
+def _emit_memories(found: list[dict[str, Any]], chosen: str, *, json: bool, scopes: int) -> None:
     from consolidator.scopes import canonical, spell
 
     if json:
         emit_json({"memories": found})
         return
     if not found:
-        emit("No memory.")
+        emit("No memory." if chosen == "all" else f"No {chosen} memory; --status all looks among the others too.")
         return
     columns: dict[str, Callable[[dict[str, Any]], str]] = {
         "id": lambda each: each["id"][:_ID_SHOWN],

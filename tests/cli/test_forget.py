@@ -118,7 +118,7 @@ def test_nothing_is_left(eve: Consolidate, secret_url: str) -> None:
     assert count(secret_url, kept_replies) == 0
     assert count(secret_url, verdicts) == 0
     assert f'"via":{key}' not in left
-    assert eve("search", "zwirbelknopf").out == "No memory.\n"
+    assert eve("search", "zwirbelknopf", "--status", "all").out == "No memory.\n"
     eve("show", name(SECRET)[:8]).refused("no memory")
     assert eve("doctor").code == 0
 

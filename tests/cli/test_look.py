@@ -22,7 +22,7 @@ def test_list(eve: Consolidate) -> None:
     assert [each["id"] for each in eve("list", "--json", "-n", "3").document["memories"]] == [
         each["id"] for each in found[:3]
     ]
-    assert eve("list", "--type", "recipe").out == "No memory.\n"
+    assert eve("list", "--type", "recipe").out.startswith("No active memory; ")
     of_asa = eve("list", "--scope", json.dumps(ÅSA), "--json").document["memories"]
     assert {each["content"] for each in of_asa} == {"她喜欢山 ⛰️", "冬天在海边", "faded away"}
     eve("list", "--scope", "user=ada").refused("user=ada")
@@ -53,13 +53,14 @@ def test_list_as_text(eve: Consolidate) -> None:
 
 
 def test_search(eve: Consolidate) -> None:
-    """Words find memories of every status, Chinese ones too; nothing found is said, and is no failure."""
+    """Words find memories, Chinese ones too, and of every status where asked; nothing found is no failure."""
     assert eve("search", "wheel", "hub", "--json").document["memories"][0]["id"] == name(HUB)
-    assert name(FADED_NAME)[:12] in eve("search", FADED_NAME).out
-    assert "superseded" in eve("search", FADED_NAME).out
+    assert name(FADED_NAME)[:12] not in eve("search", FADED_NAME).out
+    assert name(FADED_NAME)[:12] in eve("search", FADED_NAME, "--status", "all").out
+    assert "superseded" in eve("search", FADED_NAME, "--status", "all").out
     assert eve("search", "喜欢", "--json").document["memories"][0]["content"] == "她喜欢山 ⛰️"
-    assert eve("search", "喜欢", "--scope", "").out == "No memory.\n"
-    assert eve("search", "xylophone").out == "No memory.\n"
+    assert "No active memory" in eve("search", "喜欢", "--scope", "").out
+    assert eve("search", "xylophone", "--status", "all").out == "No memory.\n"
     for odd in ('"', "*", "AND", "NEAR(", "a:b", "-", "%", "''", "\\"):
         assert eve("search", odd).code == 0
 
