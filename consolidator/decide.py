@@ -38,6 +38,7 @@ class _Night:
     latest: int  # the latest night: what it and those before it saw has no later time
     decisions: list[Decision] = field(default_factory=list)
     unscheduled: set[int] = field(default_factory=set)
+    moved: set[int] = field(default_factory=set)
     links_unseen: dict[Pair, Link] = field(default_factory=dict)
     links: dict[Pair, Link] = field(default_factory=dict)
     link_ages: dict[Pair, float] = field(default_factory=dict)
@@ -54,11 +55,20 @@ class _Night:
         return decisions
 
 
-def decide_scope(conn: sa.Connection, scope_key: int, *, now: int, rates: Rates, steps: Iterable[str]) -> ScopePlan:
+def decide_scope(
+    conn: sa.Connection,
+    scope_key: int,
+    *,
+    now: int,
+    rates: Rates,
+    steps: Iterable[str],
+    under_way: int | None = None,
+) -> ScopePlan:
     """
     What a night at `now` would do to a scope: the steps in their order, each on what the ones before it left.
 
     conn: a read snapshot. Everything due at `now` or touched since the last night is read, nothing else.
+    under_way: the key of the night's own run, where an earlier scope has written it.
     """
     asked = set(steps)
     scope = conn.execute(sa.select(scopes).where(scopes.c.key == scope_key)).one()
@@ -66,8 +76,8 @@ def decide_scope(conn: sa.Connection, scope_key: int, *, now: int, rates: Rates,
     clock = observe(old, waiting_activity(conn, scope_key, now=now), rates=rates, now=now)
     span = rewritten(old, clock)
     plan = ScopePlan(scope_key, scope.scope, scope.undos, time_zone=scope.time_zone)
-    latest = gather.latest_night(conn)
-    if span and latest > max(span[1], now) and _lies_ahead(conn, scope_key, span[1], now):
+    latest = gather.latest_night(conn, other_than=under_way)
+    if span and latest > now and gather.lies_ahead(conn, scope_key, *span, now=now):
         because = "what came in would change times later than this night; a night later than those takes it in"
         return replace(
             plan, because_nothing=dict.fromkeys(("reinforce", "decay", "associate", "shift", "prune"), because)
@@ -75,7 +85,7 @@ def decide_scope(conn: sa.Connection, scope_key: int, *, now: int, rates: Rates,
     night = _Night(conn, scope, clock, now, gather.memories_due(conn, scope_key, clock, now=now), latest)
     _schedule(night, span)
     if "reinforce" in asked:
-        _reinforce(night, span)
+        _reinforce(night)
     else:
         night.known_attributions = gather.keys_waiting(conn, attributions, scope_key, now=now)
     if "associate" in asked:
@@ -118,22 +128,18 @@ def decide_scope(conn: sa.Connection, scope_key: int, *, now: int, rates: Rates,
 _STEPS = ("reinforce", "decay", "associate", "shift", "prune", "merge")
 
 
-def _lies_ahead(conn: sa.Connection, scope_key: int, after: int, now: int) -> bool:
-    head = gather.latest_head(conn, scope_key)
-    return head is not None and head > now and head > after
-
-
 def _schedule(night: _Night, span: tuple[int, int] | None) -> None:
     """Give memories and links that no night has seen their fading ages, and those that a rewritten clock moved."""
     conn, key, now = night.conn, night.scope.key, night.now
-    if span and span[1] < NEVER:
-        if span[1] < night.latest:
-            night.memories |= gather.memories_with_head_after(conn, key, span[1], now=now)
-        moved = [row for row in night.memories.values() if row.strength_at > span[1]]
-    else:
-        moved = []
-    fresh = [row for row in night.memories.values() if row.fades_age is None]
-    rows = [*fresh, *(row for row in moved if row.fades_age is not None)]
+    if span:
+        if span[0] > -NEVER or span[1] < night.latest:
+            night.memories |= gather.memories_outside(conn, key, *span, now=now)
+        night.moved = {
+            row.key
+            for row in night.memories.values()
+            if row.strength_at > span[1] or (row.base_at < span[0] and row.fades_age is not None)
+        }
+    rows = [row for row in night.memories.values() if row.fades_age is None or row.key in night.moved]
     for row, age in zip(rows, fading_ages(night.clock, rows).tolist(), strict=True):
         night.memories[row.key] = replace(row, fades_age=age)
     night.unscheduled = {row.key for row in rows}
@@ -146,7 +152,7 @@ def _schedule(night: _Night, span: tuple[int, int] | None) -> None:
     night.link_ages = dict(zip(pairs, fades, strict=True))
 
 
-def _reinforce(night: _Night, span: tuple[int, int] | None) -> None:
+def _reinforce(night: _Night) -> None:
     conn, key, now = night.conn, night.scope.key, night.now
     rows = gather.attributions_waiting(conn, key, now=now)
     night.known_attributions = {row.key for row in rows}
@@ -166,17 +172,17 @@ def _reinforce(night: _Night, span: tuple[int, int] | None) -> None:
             )
         )
     counted = gather.corrected(conn, key, now=now)
-    moved = {row.key for row in night.memories.values() if span and row.strength_at > span[1]}
-    anew = moved | {
+    anew = night.moved | {
         end
         for end, ratings in given.items()
         if any(one.at <= night.memories[end].strength_at or (one.message, end) in counted for one in ratings)
     }
     for one in gather.attributions_counted(conn, anew, now=now):
         given.setdefault(one.memory, []).append(one)
-    for end in moved:
+    for end in night.moved:
         given.setdefault(end, [])
-    decisions = night.take(reinforce.reinforce(night.memories, given, frozenset(moved), clock=night.clock, now=now))
+    rewritten_heads = frozenset(night.moved)
+    decisions = night.take(reinforce.reinforce(night.memories, given, rewritten_heads, clock=night.clock, now=now))
     if seen:
         events = Events(attributions=tuple((attribution, None, None) for attribution in sorted(seen)))
         because = "history, or of a memory that is not here"
@@ -193,10 +199,12 @@ def _associate(night: _Night, span: tuple[int, int] | None) -> None:
     held = {pair for pair, row in links.items() if row.weight_at > now and not row.inferred}
     taken = {turn: ones for turn, ones in found.items() if not any(one.pair in held for one in ones)}
     together = [one for ones in taken.values() for one in ones]
-    latest = gather.latest_night(conn)
-    late = {one.pair for one in together if associate.is_late(links.get(one.pair), one.at, latest)}
-    if span and span[1] < NEVER:
+    late = {one.pair for one in together if associate.is_late(links.get(one.pair), one.at, night.latest)}
+    if span:
         moved = {pair: row for pair, row in night.links_unseen.items() if row.weight_at > span[1]}
+        if span[0] > -NEVER:
+            moved |= leg_rows.links_based_before(conn, key, span[0], now=now)
+            moved |= leg_rows.links_of(conn, gather.pairs_counted_before(conn, key, span[0], now=now))
         if span[1] < night.latest:
             moved |= leg_rows.links_outside(conn, key, -NEVER, span[1], now=now)
         grown = {

@@ -43,12 +43,17 @@ def co_retrievals(turn: Iterable[Exposure]) -> list[CoRetrieval]:
     for one in exposures:
         if one.new:
             fresh.setdefault(one.memory, []).append(one.key)
-    counted = {pair for pair, _, _ in pairs(_shown(one for one in exposures if one.linked))}
+    known = counted(exposures)
     return [
         CoRetrieval(pair, at, amount, (*fresh.get(pair[0], ()), *fresh.get(pair[1], ())))
         for pair, at, amount in pairs(_shown(exposures))
-        if pair not in counted
+        if pair not in known
     ]
+
+
+def counted(turn: Iterable[Exposure]) -> set[Pair]:
+    """The pairs that earlier nights have linked for a turn."""
+    return {pair for pair, _, _ in pairs(_shown(one for one in turn if one.linked))}
 
 
 def counted_before(turn: Iterable[Exposure], pair: Pair) -> list[tuple[int, float]]:

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from consolidator.laws.association import Pair
 from consolidator.laws.clock import CONSOLIDATED, NEVER, WORKING, Clock
 from consolidator.laws.strength import mode_factor
-from consolidator.steps.associate import Exposure
+from consolidator.steps.associate import Exposure, counted
 from consolidator.steps.reinforce import Attribution
 from consolidator.steps.rows import Link, Memory
 from consolidator.store.aliases import members, resolve
@@ -76,27 +76,32 @@ def memories_due(conn: sa.Connection, scope_key: int, clock: Clock, *, now: int)
     return found
 
 
-def memories_with_head_after(conn: sa.Connection, scope_key: int, after: int, *, now: int) -> dict[int, Memory]:
-    """Memories whose head lies after an instant."""
-    return _memories(
-        conn, sa.select(*_MEMORY).where(memories.c.scope_key == scope_key, memories.c.strength_at > after), now
-    )
+def memories_outside(conn: sa.Connection, scope_key: int, before: int, after: int, *, now: int) -> dict[int, Memory]:
+    """Memories whose base lies before one instant or whose head lies after another."""
+    of_scope = memories.c.scope_key == scope_key
+    return _memories(conn, sa.select(*_MEMORY).where(of_scope, _outside(before, after)), now)
 
 
-def latest_night(conn: sa.Connection) -> int:
-    """The latest `now` of a night, also of one undone: none has counted or deleted a thing of later. -NEVER: none."""
-    latest: int | None = conn.scalar(sa.select(sa.func.max(runs.c.as_of)))
+def lies_ahead(conn: sa.Connection, scope_key: int, before: int, after: int, *, now: int) -> bool:
+    """Whether a night has left a strength of later than `now` for a memory with its base or head outside of these."""
+    ahead = sa.and_(memories.c.scope_key == scope_key, memories.c.fades_age.is_not(None), memories.c.strength_at > now)
+    return bool(conn.scalar(sa.select(sa.exists().where(ahead, _outside(before, after)))))
+
+
+def _outside(before: int, after: int) -> sa.ColumnElement[bool]:
+    later = memories.c.strength_at > after
+    return later if before == -NEVER else sa.or_(memories.c.base_at < before, later)
+
+
+def latest_night(conn: sa.Connection, *, other_than: int | None) -> int:
+    """
+    The latest `now` of a night, also of one undone: none has counted or deleted a thing of later. -NEVER: none.
+
+    other_than: the key of the night under way, where an earlier scope has written its row.
+    """
+    query = sa.select(sa.func.max(runs.c.as_of))
+    latest: int | None = conn.scalar(query if other_than is None else query.where(runs.c.key != other_than))
     return -NEVER if latest is None else latest
-
-
-def latest_head(conn: sa.Connection, scope_key: int) -> int | None:
-    """The latest time of a strength in the scope."""
-    head: int | None = conn.scalar(
-        sa.select(sa.func.max(memories.c.strength_at)).where(
-            memories.c.scope_key == scope_key, memories.c.fades_age.is_not(None)
-        )
-    )
-    return head
 
 
 def _memories(conn: sa.Connection, query: sa.Select[Any], now: int) -> dict[int, Memory]:
@@ -239,6 +244,18 @@ def turns_counted(conn: sa.Connection, pairs: Iterable[Pair], *, now: int) -> di
     for i, turn in shared:
         found[wanted[i]].append(by_turn.get(turn, []))
     return found
+
+
+def pairs_counted_before(conn: sa.Connection, scope_key: int, before: int, *, now: int) -> set[Pair]:
+    """The pairs linked by turns that earlier nights counted and that began before an instant."""
+    began = (
+        sa.select(exposures.c.turn_key)
+        .where(exposures.c.scope_key == scope_key, exposures.c.linked, exposures.c.at < before)
+        .distinct()
+        .subquery()
+    )
+    by_turn, _ = _turns(conn, sa.select(began.c.turn_key), now)
+    return {pair for turn in by_turn.values() for pair in counted(turn)}
 
 
 def _turns(conn: sa.Connection, keys: sa.Select[Any], now: int) -> tuple[dict[int, list[Exposure]], set[int]]:

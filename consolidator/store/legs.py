@@ -45,6 +45,19 @@ def links_outside(conn: sa.Connection, scope_key: int, before: int, after: int, 
     )
 
 
+def links_based_before(conn: sa.Connection, scope_key: int, before: int, *, now: int) -> dict[Pair, Link]:
+    """Direct association rows that came with a weight of before an instant, now of at or before `now`."""
+    return _links(
+        conn,
+        sa.select(associations.c.memory_a, associations.c.memory_b, *_LINK).where(
+            associations.c.scope_key == scope_key,
+            DIRECT,
+            associations.c.base_at < before,
+            associations.c.weight_at <= now,
+        ),
+    )
+
+
 def inferred_via(conn: sa.Connection, keys: Iterable[int]) -> dict[Pair, Link]:
     """Inferred links of which one of these memories is the middle."""
     return _inferred(conn, associations.c.via, keys)
