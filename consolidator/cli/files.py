@@ -265,7 +265,7 @@ def export(
         never = path_of(store.url) if is_file(store.url) else None
         with output_file(output, never=never) as file, progress("Exporting"):
             if chosen == "jsonl":
-                export_jsonl(conn, file, scopes=scopes, as_of=now, rates=session.rates)
+                export_jsonl(conn, file, scopes=scopes, as_of=now, rates=session.rates, whole=as_of is None)
             else:
                 values = export_values(conn, scopes=scopes, as_of=now, rates=session.rates)
                 file.write(f"{dumps(values)}\n".encode())

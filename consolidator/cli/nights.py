@@ -181,7 +181,7 @@ def undo(
         f"{_counted(undone.events, 'event')} {would}waiting again."
     )
     for refused in undone.refused:
-        emit(f"Refused, changed since: {one_line(refused)}")
+        emit(f"Refused: {one_line(refused)}")
     return undone.exit_code
 
 

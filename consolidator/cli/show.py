@@ -30,7 +30,9 @@ _LINKS_SHOWN = 10
 
 def show(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="ID", help="A memory, by 8 or more characters of its id, or a run.")],
+    name: Annotated[
+        str, typer.Argument(metavar="ID", help="A memory, by 8 or more characters of its id; a run, or `last`.")
+    ],
     scope: ScopeOption = None,
     form: Annotated[
         str | None,
@@ -46,9 +48,9 @@ def show(
     \b
     Example:
         consolidate show 3f9a1c22
-        consolidate show run-20260530-0330-5d3c8a10 --format html -o night.html
+        consolidate show last --format html -o night.html
     """
-    from consolidator.store.find import find_memory, find_run, is_prefix
+    from consolidator.store.find import LAST, find_memory, find_run, is_prefix
 
     form = None if form is None else one_of("--format", form, FORMS)
     wanted = scope_text(scope)
@@ -57,6 +59,8 @@ def show(
         if run is not None:
             _show_run(conn, run.key, form or ("json" if json else "text"), decisions=decisions, output=output)
             return
+        if name == LAST:
+            raise BadInput("last: no night has run yet; `consolidate run` runs one")
         if not is_prefix(name):
             raise BadInput(
                 f"{name}: neither a run nor the beginning of a memory's id; see `consolidate runs` and `list`"

@@ -104,17 +104,30 @@ def checks(store: Store, conn: sa.Connection, *, version: str | None) -> Iterato
     yield from _check_sqlite(conn) if store.dialect == "sqlite" else _check_postgres(conn)
     waiting = pending(conn)
     yield Check("waiting events", None, f"{waiting['attributions']} attributions, {waiting['exposures']} exposures")
-    killed = conn.scalars(
-        sa.select(runs.c.run_id).where(runs.c.finished_at.is_(None)).order_by(runs.c.started_at)
-    ).all()
-    held = conn.scalar(sa.select(sa.func.count()).select_from(locks)) or 0
-    if killed and not held:
-        yield Check("runs", False, f"{len(killed)} never finished: {', '.join(killed[-3:])}; `consolidate run` goes on")
-    elif killed:
-        yield Check("runs", None, f"{len(killed)} under way or killed")
-    else:
-        yield Check("runs", True, "every run finished")
+    yield _check_runs(conn)
     yield Check("forgotten", None, f"{conn.scalar(sa.select(sa.func.count()).select_from(tombstones))} tombstones")
+
+
+def _check_runs(conn: sa.Connection) -> Check:
+    """Runs that were killed: what they left, a later one has done; until one ran, that is to be done."""
+    query = sa.select(runs.c.run_id).where(runs.c.finished_at.is_(None)).order_by(runs.c.key)
+    killed = list(conn.scalars(query))
+    later = sa.select(sa.func.coalesce(sa.func.max(runs.c.key), 0)).where(runs.c.finished_at.is_not(None))
+    waiting = list(conn.scalars(query.where(runs.c.key > later.scalar_subquery())))
+    if waiting and _is_held(conn):
+        return Check("runs", None, f"{waiting[-1]} is under way")
+    if waiting:
+        return Check("runs", False, f"{waiting[-1]} was killed; `consolidate run` does what it left")
+    return Check("runs", True, f"{len(killed)} killed, a later one did what they left" if killed else "ok")
+
+
+def _is_held(conn: sa.Connection) -> bool:
+    if conn.dialect.name == "postgresql":
+        ours = "database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+        return bool(
+            conn.exec_driver_sql(f"SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND {ours}").scalar()
+        )
+    return bool(conn.scalar(sa.select(sa.func.count()).select_from(locks)))
 
 
 def _check_sqlite(conn: sa.Connection) -> Iterator[Check]:

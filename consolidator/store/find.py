@@ -11,6 +11,7 @@ from consolidator.scopes import spell
 from consolidator.store.tables import identities, memories, runs, scopes
 
 SHORTEST_PREFIX = 8
+LAST = "last"
 _CANDIDATES_NAMED = 5
 _HEX = re.compile(r"[0-9a-f]{8,64}", re.ASCII)
 
@@ -75,8 +76,11 @@ def find_memories(conn: sa.Connection, prefixes: Sequence[str], scope: str | Non
 
 
 def find_run(conn: sa.Connection, named: str) -> Run | None:
-    """The run named by its id, or by the only beginning of 8 or more characters; None where there is none."""
+    """The run named by its id, by the only beginning of 8 or more characters, or "last"; None where there is none."""
     query = sa.select(runs.c.key, runs.c.run_id)
+    if named == LAST:
+        latest = conn.execute(query.order_by(runs.c.started_at.desc(), runs.c.key.desc()).limit(1)).one_or_none()
+        return Run(*latest) if latest else None
     found = conn.execute(query.where(runs.c.run_id == named)).all()
     if not found and len(named) >= SHORTEST_PREFIX:
         found = conn.execute(query.where(runs.c.run_id.startswith(named, autoescape=True)).limit(2)).all()

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from consolidator.instants import format_instant
 from consolidator.plan import Plan, Result
+from consolidator.store.dead import UNLINKED
 from consolidator.store.engine import keyed
 from consolidator.store.tables import decisions, identities, memories, runs, tombstones
 
@@ -56,7 +57,7 @@ def decisions_of_run(conn: sa.Connection, key: int) -> Iterator[dict[str, Any]]:
     """Every decision of a run in its order, as JSON documents."""
     query = (
         sa.select(decisions)
-        .where(decisions.c.run_key == key, decisions.c.verb != SCHEDULED)
+        .where(decisions.c.run_key == key, decisions.c.verb.not_in((SCHEDULED, UNLINKED)))
         .order_by(decisions.c.sequence)
     )
     for rows in conn.execute(query).partitions(_ROWS_AT_ONCE):

@@ -95,6 +95,8 @@ class Gone:
             return mark in self.keys
         if name == "links":
             return not self.keys.isdisjoint(mark)
+        if name == "dead":
+            return not self.keys.isdisjoint(mark[:3])
         return mark[0] in self.events.get(name, ())
 
 

@@ -1,14 +1,20 @@
 """How commands are told what to do, and how they end."""
 
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from consolidator.cli.main import COMMANDS
+from consolidator.store.engine import open_store
+from consolidator.store.tables import runs
 from tests.cli.conftest import Consolidate, Ended
+from tests.lives import EVE, day
 
 EVERY = [(name,) for name, command in COMMANDS.items() if command] + [("import", "jsonl"), ("import", "formative")]
 PROGRAM = (sys.executable, "-m", "consolidator")
@@ -209,3 +215,34 @@ def test_doctor(eve: Consolidate) -> None:
     document = eve("doctor", "--json").document
     assert document["healthy"]
     assert {"integrity", "indexes"} & {check["what"] for check in document["checks"]}
+
+
+def test_doctor_finds_a_killed_run(eve: Consolidate, eve_url: str) -> None:
+    """A run that never finished is a fault until a later one has run."""
+    with open_store(eve_url, mode="write") as store, store.write() as conn:
+        conn.execute(sa.insert(runs).values(run_id="run-killed", as_of=day(EVE), started_at=day(EVE)))
+    said = eve("doctor")
+    assert said.code == 1
+    assert "WRONG  runs" in said.out
+    assert "run-killed was killed" in said.out
+    assert eve("run").code == 0
+    assert eve("doctor").code == 0
+
+
+def test_doctor_finds_what_is_wrong(consolidate: Consolidate, eve_sqlite: Path, tmp_path: Path) -> None:
+    """Rows that point nowhere and an index out of step are found: exit 1, and which."""
+    path = tmp_path / "sick.db"
+    path.write_bytes(eve_sqlite.read_bytes())
+    with closing(sqlite3.connect(path)) as conn:
+        conn.execute("UPDATE exposures SET memory_key = 987654 WHERE key = 1")
+        conn.execute("DROP TRIGGER memory_words_delete")
+        conn.execute("DELETE FROM embeddings")
+        conn.execute("DELETE FROM associations")
+        conn.execute("DELETE FROM memories WHERE key = (SELECT max(key) FROM memories)")
+        conn.commit()
+    said = consolidate("--store", path, "doctor", "--json")
+    assert said.code == 1
+    assert [check["what"] for check in said.document["checks"] if check["sound"] is False] == [
+        "foreign keys",
+        "search index",
+    ]
