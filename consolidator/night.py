@@ -8,6 +8,7 @@ from consolidator.laws.clock import Rates
 from consolidator.perform import Describe, Progress, WallClock, perform, scope_keys
 from consolidator.plan import STEPS, Plan, Result, ScopeOutcome, ScopePlan
 from consolidator.store.engine import Store
+from consolidator.store.run import Run
 
 
 def plan_night(
@@ -37,6 +38,7 @@ def run_night(
     return perform(store, plan, parts, wall_clock=wall_clock, describe=describe, progress=progress)
 
 
-def _decide(store: Store, plan: Plan, rates: Rates, key: int) -> ScopePlan:
+def _decide(store: Store, plan: Plan, rates: Rates, key: int, run: Run | None = None) -> ScopePlan:
     with store.read() as conn:
-        return decide_scope(conn, key, now=plan.as_of, rates=rates, steps=plan.steps)
+        under_way = run.key if run else None
+        return decide_scope(conn, key, now=plan.as_of, rates=rates, steps=plan.steps, under_way=under_way)

@@ -10,9 +10,10 @@ import sqlalchemy as sa
 from consolidator.errors import BadInput, ConsolidatorError, ScopeHeld
 from consolidator.instants import to_datetime
 from consolidator.plan import Plan, Result, ScopeOutcome, ScopePlan
-from consolidator.store.apply import Run, apply_scope, finish
+from consolidator.store.apply import apply_scope, finish
 from consolidator.store.engine import Store
 from consolidator.store.locks import hold_scope
+from consolidator.store.run import Run
 from consolidator.store.tables import scopes
 
 WallClock = Callable[[], int]
@@ -30,14 +31,14 @@ def apply_plan(
         raise BadInput(
             f"the plan is of store {plan.store_id}, this is {store.store_id}; write one with `run --dry-run --out`"
         )
-    parts = [(part.key, lambda part=part: part) for part in plan.scopes]
+    parts = [(part.key, lambda _run, part=part: part) for part in plan.scopes]
     return perform(store, plan, parts, wall_clock=wall_clock, describe=describe, progress=progress)
 
 
 def perform(
     store: Store,
     plan: Plan,
-    parts: Iterable[tuple[int, Callable[[], ScopePlan]]],
+    parts: Iterable[tuple[int, Callable[[Run], ScopePlan]]],
     *,
     wall_clock: WallClock,
     describe: Describe,
@@ -58,7 +59,7 @@ def perform(
         for number, (key, part_of) in enumerate(todo):
             try:
                 with hold_scope(store, key, wall_clock=wall_clock):
-                    part = part_of()
+                    part = part_of(run)
                     outcomes[key] = apply_scope(store, plan, part, run)
                     done.append(part)
             except ScopeHeld as holding:

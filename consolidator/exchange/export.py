@@ -16,6 +16,7 @@ from consolidator.exchange.rows import links_of, living, plain, scopes_of, strea
 from consolidator.exchange.values import export_values
 from consolidator.instants import format_instant
 from consolidator.laws.clock import Rates
+from consolidator.laws.fading import DEAD
 from consolidator.laws.strength import mode_factor
 from consolidator.store.clocks import read_clock, segments_of
 from consolidator.store.engine import keyed
@@ -52,21 +53,25 @@ class Writer(Protocol):
 
 
 def export_jsonl(
-    conn: sa.Connection, out: Writer, *, scopes: Sequence[str] | None, as_of: int, rates: Rates
+    conn: sa.Connection, out: Writer, *, scopes: Sequence[str] | None, as_of: int, rates: Rates,
+    whole: bool = False,
 ) -> int:  # fmt: skip
     """
     Write the lines of these scopes (canonical; None: all), in UTF-8. Returns how many there are.
 
-    Links that have faded to nothing at `as_of` are not there. The clock is as a night at `as_of` would leave it.
+    Links that have faded to nothing at `as_of` are not there, unless the `whole` store is asked for: then all that no
+    night has deleted yet are. The clock is as a night at `as_of` would leave it.
     """
     number = 0
-    for line in _lines(conn, scopes, as_of, rates):
+    for line in _lines(conn, scopes, as_of, rates, whole=whole):
         number += 1
         out.write(json.dumps(line, ensure_ascii=False, separators=(", ", ": ")).encode() + b"\n")
     return number
 
 
-def _lines(conn: sa.Connection, chosen: Sequence[str] | None, as_of: int, rates: Rates) -> Iterator[Line]:
+def _lines(
+    conn: sa.Connection, chosen: Sequence[str] | None, as_of: int, rates: Rates, *, whole: bool
+) -> Iterator[Line]:
     yield {"kind": "header", "format": FORMAT, "version": VERSION}
     for scope in scopes_of(conn, chosen):
         pairs = json.loads(scope.scope)
@@ -74,7 +79,7 @@ def _lines(conn: sa.Connection, chosen: Sequence[str] | None, as_of: int, rates:
         yield {"kind": "scope", "scope": pairs, "time_zone": scope.time_zone, **({"segments": told} if told else {})}
         for kind, rows in (
             ("memory", _memory_lines(conn, scope.key)),
-            ("association", _association_lines(conn, scope.key, as_of, rates)),
+            ("association", _association_lines(conn, scope.key, as_of, rates, whole=whole)),
             ("exposure", _exposure_lines(conn, scope.key)),
             ("attribution", _attribution_lines(conn, scope.key)),
             ("alias", _alias_lines(conn, scope.key)),
@@ -145,9 +150,9 @@ def _vectors(conn: sa.Connection, keys: Sequence[int], models: Sequence[str]) ->
     }
 
 
-def _association_lines(conn: sa.Connection, scope_key: int, as_of: int, rates: Rates) -> Iterator[Line]:
+def _association_lines(conn: sa.Connection, scope_key: int, as_of: int, rates: Rates, *, whole: bool) -> Iterator[Line]:
     clock = read_clock(conn, scope_key, now=as_of, rates=rates)
-    for row, _ in living(conn, links_of(conn, scope_key), clock, as_of):
+    for row, _ in living(conn, links_of(conn, scope_key), clock, as_of, least=0.0 if whole else DEAD):
         yield dict(row._mapping)
 
 

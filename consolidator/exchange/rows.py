@@ -30,12 +30,14 @@ def plain(conn: sa.Connection, column: sa.ColumnElement[str]) -> sa.ColumnElemen
     return sa.collate(column, "C") if conn.dialect.name == "postgresql" else column
 
 
-def living(conn: sa.Connection, query: sa.Select[Any], clock: Clock, as_of: int) -> Iterator[tuple[sa.Row[Any], float]]:
-    """Links, each with its weight at a moment; those that have faded to nothing by then are left out."""
+def living(
+    conn: sa.Connection, query: sa.Select[Any], clock: Clock, as_of: int, *, least: float = DEAD
+) -> Iterator[tuple[sa.Row[Any], float]]:
+    """Links, each with its weight at a moment; those of less than `least` by then are left out."""
     for rows in stream(conn, query):
         weights = strength_at(clock, [row.weight for row in rows], [row.weight_at for row in rows], as_of, ASSOCIATION)
         for row, weight in zip(rows, weights.tolist(), strict=True):
-            if weight >= DEAD:
+            if weight >= least:
                 yield row, weight
 
 

@@ -6,7 +6,7 @@ It decides nothing: no law and no step is needed here.
 
 import json
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -14,8 +14,10 @@ import sqlalchemy as sa
 
 from consolidator.plan import Decision, Plan, ScopeOutcome, ScopePlan
 from consolidator.store.chains import fallen
+from consolidator.store.dead import ROWS_A_TRANSACTION, delete_dead
 from consolidator.store.engine import Store
-from consolidator.store.recheck import revision_of_scope, stale_tokens, touched
+from consolidator.store.recheck import stale_tokens, touched
+from consolidator.store.run import Run
 from consolidator.store.segments import write_segments
 from consolidator.store.tables import (
     associations,
@@ -27,27 +29,7 @@ from consolidator.store.tables import (
     scopes,
 )
 
-ROWS_A_TRANSACTION = 20_000
-
 _TABLES = {"memories": memories, "associations": associations, "scopes": scopes}
-
-
-@dataclass
-class Run:
-    """The run under way: its public id, and how far its journal has come."""
-
-    run_id: str
-    as_of: int
-    started_at: int
-    key: int | None = None
-    sequence: int = 0
-
-    def stamp(self, conn: sa.Connection) -> int:
-        """The key of the run's row, written with its first transaction."""
-        if self.key is None:
-            row = {"run_id": self.run_id, "as_of": self.as_of, "started_at": self.started_at}
-            self.key = int(conn.scalars(sa.insert(runs).returning(runs.c.key), [row]).one())
-        return self.key
 
 
 def apply_scope(store: Store, plan: Plan, part: ScopePlan, run: Run) -> ScopeOutcome:
@@ -69,16 +51,11 @@ def apply_scope(store: Store, plan: Plan, part: ScopePlan, run: Run) -> ScopeOut
     holds = True
     for piece in parts:
         if piece.decisions or piece.memory_schedule or piece.link_schedule:
-            key, sequence = run.key, run.sequence
-            try:
-                with store.write() as conn:
-                    done, left, holds = _apply(conn, plan, piece, run)
-            except BaseException:
-                run.key, run.sequence = key, sequence
-                raise
+            with run.writing(store) as conn:
+                done, left, holds = _apply(conn, plan, piece, run)
             applied += done
             stale += left
-    unlinked = delete_dead(store, part) if holds else 0
+    unlinked = delete_dead(store, part, run) if holds else 0
     notes = (f"archived in {len(parts)} transactions",) if len(parts) > 1 else ()
     return ScopeOutcome(tuple(applied), tuple(stale), unlinked, notes)
 
@@ -241,35 +218,6 @@ def _journal(
 
 def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def delete_dead(store: Store, part: ScopePlan) -> int:
-    """
-    Delete the links that have faded to nothing, 20,000 a transaction. Returns how many were direct.
-
-    None where a run was undone since the plan was made: the ages of another clock say nothing of these links.
-    """
-    unlinked = 0
-    while part.dead_before is not None:
-        with store.write() as conn:
-            if revision_of_scope(conn, part) is None:
-                break
-            dead = conn.execute(
-                sa.select(associations.c.memory_a, associations.c.memory_b, associations.c.inferred)
-                .where(associations.c.scope_key == part.key, associations.c.fades_age < part.dead_before)
-                .limit(ROWS_A_TRANSACTION)
-            ).all()
-            if dead:
-                conn.execute(
-                    sa.delete(associations).where(
-                        associations.c.memory_a == sa.bindparam("a"), associations.c.memory_b == sa.bindparam("b")
-                    ),
-                    [{"a": a, "b": b} for a, b, _ in dead],
-                )
-                unlinked += sum(not inferred for _, _, inferred in dead)
-        if len(dead) < ROWS_A_TRANSACTION:
-            break
-    return unlinked
 
 
 def finish(store: Store, run: Run, *, finished_at: int, exit_code: int, report: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from consolidator.errors import BadInput
 from consolidator.store.chains import fallen
+from consolidator.store.dead import UNLINKED, give_back
 from consolidator.store.engine import Store
 from consolidator.store.images import Image, changed, events_of, images_of, same_row, tell_older
 from consolidator.store.journal import SCHEDULED
@@ -26,6 +27,7 @@ from consolidator.store.tables import (
     scopes,
 )
 
+_NOTES = (SCHEDULED, UNLINKED)
 _TABLES = {"memories": memories, "associations": associations, "scopes": scopes}
 
 
@@ -103,12 +105,14 @@ def _undo(conn: sa.Connection, run_key: int, run_id: str, *, dry_run: bool, at: 
     down = fallen([image.tokens for image in images], [()] * len(images), stale)
     down |= _clocks(images, {images[i].scope_key for i in down})
     kept = [image for i, image in enumerate(images) if i not in down]
-    loose = [tokens for row in rows if not row.table_name and row.verb != SCHEDULED for tokens in [events_of(row)]]
+    loose = [tokens for row in rows if not row.table_name and row.verb not in _NOTES for tokens in [events_of(row)]]
     events = {token for image in kept for token in image.tokens - {(image.table, image.row)}}
     events |= {token for tokens in loose if not tokens & stale for token in tokens}
-    refused = tuple(_describe(conn, images[i], differ) for i in sorted(down))
+    first_changed = sorted(down, key=lambda i: ((images[i].table, images[i].row) not in differ, i))
+    refused = tuple(_describe(conn, images[i], differ) for i in first_changed)
     if not dry_run:
         _restore(conn, kept)
+        give_back(conn, rows)
         tell_older(conn, run_key, kept)
         _let_wait(conn, events, rows)
         conn.execute(
@@ -156,7 +160,7 @@ def _restore(conn: sa.Connection, kept: Iterable[Image]) -> None:
 
 def _let_wait(conn: sa.Connection, events: Iterable[Any], rows: Iterable[sa.Row[Any]]) -> None:
     """The events wait again, as if no night had seen them, and so do the rows that the run was the first to see."""
-    told = [(row.verb, json.loads(row.events)) for row in rows if row.events]
+    told = [(row.verb, json.loads(row.events)) for row in rows if row.events and row.verb != UNLINKED]
     kept = {
         key for verb, each in told if verb != SCHEDULED for key, _, factor in each["attributions"] if factor is None
     }
