@@ -244,8 +244,19 @@ def _infer(night: _Night, pruned: Iterable[Decision]) -> None:
         if weight >= INFERRED_FROM:
             legs.add_edge(a, b, weight=weight)
 
+    unseen: dict[int, list[tuple[Pair, float]]] = {}
+    for pair, row in night.links_unseen.items():
+        weight = float(value_at(age, night.link_ages.get(pair, -NEVER), floor=DEAD))
+        if weight >= INFERRED_FROM and not row.inferred and pair not in night.links:
+            for end in pair:
+                unseen.setdefault(end, []).append((pair, weight))
+
     def load(middles: Iterable[int]) -> None:
-        revisions.update(leg_rows.legs_of(conn, legs, middles, age=age, least=INFERRED_FROM, changed=night.links))
+        asked = set(middles)
+        revisions.update(leg_rows.legs_of(conn, legs, asked, age=age, least=INFERRED_FROM, changed=night.links))
+        for (a, b), weight in (leg for middle in asked for leg in unseen.get(middle, ())):
+            revisions[a, b] = night.links_unseen[a, b].revision
+            legs.add_edge(a, b, weight=weight)
 
     def inference() -> Inference:
         return Inference(legs, closed=frozenset(leg_rows.not_active(conn, legs) - revived | archived))
@@ -257,7 +268,8 @@ def _infer(night: _Night, pruned: Iterable[Decision]) -> None:
     changed = [*night.links, *((min(a, b), max(a, b)) for a, b in legs.edges(revived))]
     altered = frozenset(changed)
     rows = leg_rows.links_of(conn, inference().around(changed))
-    direct = {pair for pair, row in rows.items() if not row.inferred and (row.fades_age or age) >= age}
+    fades = {pair: night.link_ages.get(pair, row.fades_age) for pair, row in rows.items()}
+    direct = {pair for pair, row in rows.items() if not row.inferred and (fades[pair] or age) >= age}
     direct |= night.links.keys()
     dead = {pair: row for pair, row in rows.items() if not row.inferred and pair not in direct}
     fates: dict[int, int] = {}
