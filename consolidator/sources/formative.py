@@ -8,11 +8,14 @@ by message and memory, overwritten by a better one (`updated_at`); links are mad
 consolidation; ratings outlive the memories that they name.
 """
 
+import os
 import re
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -47,7 +50,7 @@ def read_formative(path: Path) -> Iterator[Record | BadLine]:
     Read again later it tells all again. What its nights have done since it was first taken in does not count then:
     what it has recorded since is replayed by ours.
     """
-    path = path / FILE_NAME if path.is_dir() else path
+    path = path / FILE_NAME if os.path.isdir(path) else path
     with _snapshot(path) as conn:
         state = _state(conn, path)
         yield SourceLine(0, None, f"formative {path.resolve()}", state.consolidated_at, _notes(conn))
@@ -81,20 +84,39 @@ def _snapshot(path: Path) -> Iterator[sa.Connection]:
     try:
         if sqlite.size_of(path) is None:
             raise BadInput(f"{path}: there is no such file")
-        engine = sqlite.reading_engine(path, busy_timeout_seconds=BUSY_TIMEOUT_SECONDS)
-        try:
-            with engine.connect() as conn, conn.begin():
-                # Half a character in a text is a fault of its row, not of the file.
-                conn.connection.driver_connection.text_factory = _text  # type: ignore[union-attr]
-                yield conn
-        finally:
-            sqlite.close_reader(path, engine)
+        with _readable(path) as file:
+            engine = sqlite.reading_engine(file, busy_timeout_seconds=BUSY_TIMEOUT_SECONDS)
+            try:
+                with engine.connect() as conn, conn.begin():
+                    # Half a character in a text is a fault of its row, not of the file.
+                    conn.connection.driver_connection.text_factory = _text  # type: ignore[union-attr]
+                    yield conn
+            finally:
+                sqlite.close_reader(file, engine)
     except BadInput:
         raise
     except ConsolidatorError as error:
         raise BadInput(str(error)) from error
     except sa.exc.DBAPIError as error:
         raise BadInput(f"{path}: not a formative-memory store of schema {SCHEMA} ({error.orig})") from error
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[Path]:
+    """
+    The file itself, or a copy of it and of a log that was left to it by a crash where nothing may be written.
+
+    SQLite reads a log by an index beside it, which it can make neither there nor elsewhere; nobody uses the file
+    then, for whoever does has made one.
+    """
+    log, index = (path.with_name(f"{path.name}{ending}") for ending in ("-wal", "-shm"))
+    if not sqlite.size_of(log) or index.exists() or os.access(path.parent, os.W_OK):
+        yield path
+        return
+    with TemporaryDirectory() as folder:
+        for file in (path, log):
+            shutil.copy(file, folder)
+        yield Path(folder, path.name)
 
 
 def _text(raw: bytes) -> str:
@@ -104,7 +126,7 @@ def _text(raw: bytes) -> str:
 def _notes(conn: sa.Connection) -> tuple[str, ...]:
     query = "SELECT count(*) FROM associations WHERE memory_a NOT IN (TABLE) OR memory_b NOT IN (TABLE)"
     dangling = conn.exec_driver_sql(query.replace("TABLE", "SELECT id FROM memories")).scalar_one()
-    return (f"{dangling} associations there name a memory that is no more; left out",) if dangling else ()
+    return (f"left out: associations there with a memory that is no more ({dangling})",) if dangling else ()
 
 
 _MEMORIES = "SELECT m.*, e.embedding FROM memories m LEFT JOIN memory_embeddings e ON e.id = m.id"
@@ -155,7 +177,7 @@ class _Reader:
         record = _record(
             "memory",
             **{name: row[name] for name in ("id", "content", "type", "source", "strength", "temporal_state")},
-            created_at=_utc(row["created_at"]),
+            created_at=_utc(row, "created_at"),
             strength_at=self._true_at(row["created_at"], self.applied_until.get(row["id"])),
             consolidated=bool(row["consolidated"]),
             temporal_anchor=anchor,
@@ -167,7 +189,7 @@ class _Reader:
         return replace(record, model=self.state.model, vector=_vector(row["embedding"]))
 
     def _alias(self, row: Mapping[str, Any]) -> Record:
-        return _record("alias", **{n: row[n] for n in ("old_id", "new_id", "reason")}, at=_utc(row["created_at"]))
+        return _record("alias", **{n: row[n] for n in ("old_id", "new_id", "reason")}, at=_utc(row, "created_at"))
 
     def _association(self, row: Mapping[str, Any]) -> Record:
         weight_at = self._true_at(row["last_updated_at"] or row["created_at"])
@@ -182,14 +204,14 @@ class _Reader:
         names = ("session_id", "turn_id", "memory_id", "mode", "score", "retrieval_mode")
         last = self.state.consolidated_at
         linked = last is not None and _instant(row["created_at"]) <= last
-        return _record("exposure", **{n: row[n] for n in names}, at=_utc(row["created_at"]), linked=linked)
+        return _record("exposure", **{n: row[n] for n in names}, at=_utc(row, "created_at"), linked=linked)
 
     def _attribution(self, row: Mapping[str, Any]) -> Record:
         record = _record(
             "attribution",
             **{name: row[name] for name in ("message_id", "turn_id", "memory_id", "evidence", "confidence")},
             session_id=self._session(row["turn_id"], row["memory_id"]),
-            at=_utc(row["created_at"]),
+            at=_utc(row, "created_at"),
             applied=bool(row["reinforcement_applied"]) and not self._is_later(row["updated_at"]),
         )
         assert isinstance(record, AttributionLine)
@@ -240,8 +262,11 @@ def _record(kind: str, **fields: Any) -> Record:
     return record_of({"kind": kind, **fields}, 0)
 
 
-def _utc(time: str) -> str:
-    return format_instant(_instant(time))
+def _utc(row: Mapping[str, Any], column: str) -> str:
+    try:
+        return format_instant(_instant(row[column]))
+    except ValueError as error:
+        raise Unfit(str(error), column) from None
 
 
 def _instant(time: str) -> int:
