@@ -1,58 +1,28 @@
 """Decide: one scope's night from one read snapshot, step by step, as a plan. Nothing is written."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
-import networkx as nx
 import sqlalchemy as sa
 
-from consolidator.instants import NIGHT, format_instant
-from consolidator.laws.association import INFERRED_FROM, Inference, Pair
-from consolidator.laws.clock import ASSOCIATION, CONSOLIDATED, NEVER, WORKING, Clock, Rates, observe, rewritten
-from consolidator.laws.fading import DEAD, fades_age, value_at
+from consolidator.implied import count_dead, infer_links
+from consolidator.laws.clock import ASSOCIATION, NEVER, Clock, Rates, observe, rewritten
+from consolidator.laws.fading import DEAD, fades_age
 from consolidator.plan import Decision, Events, ScopePlan
+from consolidator.soon import note_fading
 from consolidator.steps import associate, decay, merge, prune, reinforce, shift
-from consolidator.steps.rows import Link, Memory, fading_ages
+from consolidator.steps.rows import fading_ages
 from consolidator.store import gather
 from consolidator.store import legs as leg_rows
 from consolidator.store.aliases import resolve
 from consolidator.store.clocks import as_rows, load_clock, waiting_activity
 from consolidator.store.segments import segment_rows
 from consolidator.store.tables import attributions, exposures, scopes
+from consolidator.tonight import Night
 
-SOON = 7 * NIGHT
 EXAMPLES = 5
-
-
-@dataclass
-class _Night:
-    """One scope's night in the making: what is known so far, and what was decided."""
-
-    conn: sa.Connection
-    scope: sa.Row[Any]
-    clock: Clock
-    now: int
-    memories: dict[int, Memory]
-    latest: int  # the latest night: what it and those before it saw has no later time
-    decisions: list[Decision] = field(default_factory=list)
-    unscheduled: set[int] = field(default_factory=set)
-    moved: set[int] = field(default_factory=set)
-    links_unseen: dict[Pair, Link] = field(default_factory=dict)
-    links: dict[Pair, Link] = field(default_factory=dict)
-    link_ages: dict[Pair, float] = field(default_factory=dict)
-    known_attributions: set[int] = field(default_factory=set)
-    known_exposures: set[int] = field(default_factory=set)
-    because: dict[str, str] = field(default_factory=dict)
-    notes: dict[str, tuple[str, ...]] = field(default_factory=dict)
-
-    def take(self, decided: tuple[list[Decision], Mapping[int, Memory]]) -> list[Decision]:
-        """Keep what a step decided about memories."""
-        decisions, changed = decided
-        self.decisions += decisions
-        self.memories |= changed
-        return decisions
 
 
 def decide_scope(
@@ -82,7 +52,7 @@ def decide_scope(
         return replace(
             plan, because_nothing=dict.fromkeys(("reinforce", "decay", "associate", "shift", "prune"), because)
         )
-    night = _Night(conn, scope, clock, now, gather.memories_due(conn, scope_key, clock, now=now), latest)
+    night = Night(conn, scope, clock, now, gather.memories_due(conn, scope_key, clock, now=now), latest)
     _schedule(night, span)
     if "reinforce" in asked:
         _reinforce(night)
@@ -95,14 +65,14 @@ def decide_scope(
     _shift(night, decides="shift" in asked)
     pruned = night.take(prune.prune(night.memories.values(), clock=clock, now=now)) if "prune" in asked else []
     if "associate" in asked or pruned:
-        _infer(night, pruned)
+        infer_links(night, pruned)
     dead_before = float(clock.age(now, ASSOCIATION)) if "decay" in asked else None
-    unlinked = _count_dead(night, dead_before) if dead_before is not None else 0
+    unlinked = count_dead(night, dead_before) if dead_before is not None else 0
     consumes = bool(night.unscheduled) or any(decision.events for decision in night.decisions)
     if "decay" in asked or consumes:
         _keep_clock(night, old, rates)
     if "decay" in asked:
-        _note_fading(night)
+        note_fading(night)
     decided, night.because["merge"] = merge.merge()
     return replace(
         plan,
@@ -128,7 +98,7 @@ def decide_scope(
 _STEPS = ("reinforce", "decay", "associate", "shift", "prune", "merge")
 
 
-def _schedule(night: _Night, span: tuple[int, int] | None) -> None:
+def _schedule(night: Night, span: tuple[int, int] | None) -> None:
     """Give memories and links that no night has seen their fading ages, and those that a rewritten clock moved."""
     conn, key, now = night.conn, night.scope.key, night.now
     if span:
@@ -152,7 +122,7 @@ def _schedule(night: _Night, span: tuple[int, int] | None) -> None:
     night.link_ages = dict(zip(pairs, fades, strict=True))
 
 
-def _reinforce(night: _Night) -> None:
+def _reinforce(night: Night) -> None:
     conn, key, now = night.conn, night.scope.key, night.now
     rows = gather.attributions_waiting(conn, key, now=now)
     night.known_attributions = {row.key for row in rows}
@@ -191,7 +161,7 @@ def _reinforce(night: _Night) -> None:
         night.because["reinforce"] = "nothing was rated since the last night" if not rows else "no rating counts yet"
 
 
-def _associate(night: _Night, span: tuple[int, int] | None) -> None:
+def _associate(night: Night, span: tuple[int, int] | None) -> None:
     conn, key, now = night.conn, night.scope.key, night.now
     turns, unknown = gather.turns_waiting(conn, key, now=now)
     found = {turn: associate.co_retrievals(exposures) for turn, exposures in turns.items()}
@@ -233,77 +203,7 @@ def _associate(night: _Night, span: tuple[int, int] | None) -> None:
         night.because["associate"] = "no two memories were shown together since the last night"
 
 
-def _infer(night: _Night, pruned: Iterable[Decision]) -> None:
-    conn, now = night.conn, night.now
-    age = float(night.clock.age(now, ASSOCIATION))
-    archived = {decision.row[0] for decision in pruned if decision.verb == "archived"}
-    revived = {decision.row[0] for decision in pruned if decision.verb == "revived"}
-    legs: nx.Graph = nx.Graph()
-    for (a, b), row in night.links.items():
-        weight = float(value_at(age, row.fades_age or 0.0, floor=DEAD))
-        if weight >= INFERRED_FROM:
-            legs.add_edge(a, b, weight=weight)
-
-    unseen: dict[int, list[tuple[Pair, float]]] = {}
-    for pair, row in night.links_unseen.items():
-        weight = float(value_at(age, night.link_ages.get(pair, -NEVER), floor=DEAD))
-        if weight >= INFERRED_FROM and not row.inferred and pair not in night.links:
-            for end in pair:
-                unseen.setdefault(end, []).append((pair, weight))
-
-    def load(middles: Iterable[int]) -> None:
-        asked = set(middles)
-        revisions.update(leg_rows.legs_of(conn, legs, asked, age=age, least=INFERRED_FROM, changed=night.links))
-        for (a, b), weight in (leg for middle in asked for leg in unseen.get(middle, ())):
-            revisions[a, b] = night.links_unseen[a, b].revision
-            legs.add_edge(a, b, weight=weight)
-
-    def inference() -> Inference:
-        return Inference(legs, closed=frozenset(leg_rows.not_active(conn, legs) - revived | archived))
-
-    stored = {decision.row: decision.revision for decision in night.decisions if decision.verb == "linked"}
-    revisions: dict[Pair, int | None] = {(a, b): revision for (a, b), revision in stored.items()}
-    touched = {end for pair in night.links for end in pair} | revived
-    load(touched)
-    changed = [*night.links, *((min(a, b), max(a, b)) for a, b in legs.edges(revived))]
-    altered = frozenset(changed)
-    rows = leg_rows.links_of(conn, inference().around(changed))
-    fades = {pair: night.link_ages.get(pair, row.fades_age) for pair, row in rows.items()}
-    direct = {pair for pair, row in rows.items() if not row.inferred and (fades[pair] or age) >= age}
-    direct |= night.links.keys()
-    dead = {pair: row for pair, row in rows.items() if not row.inferred and pair not in direct}
-    fates: dict[int, int] = {}
-    for decision in night.decisions:
-        if decision.table == "memories" and decision.row[0] in archived | revived:
-            fates.setdefault(decision.row[0], decision.revision or 0)
-    judged = {pair: row for pair, row in rows.items() if row.inferred}
-    for pair, row in leg_rows.inferred_via(conn, touched).items():
-        arms = {(min(end, row.via or 0), max(end, row.via or 0)) for end in pair}
-        if arms & altered:
-            judged[pair] = row
-    judged |= leg_rows.inferred_via(conn, archived) | leg_rows.inferred_between(conn, archived)
-    judged = {pair: row for pair, row in judged.items() if pair not in direct and row.weight_at <= now}
-    load({end for pair in judged for end in pair})
-    known = inference()
-    load({middle for pair in judged for middle in known.between(pair)})
-    decisions = associate.infer(
-        inference(),
-        changed,
-        judged,
-        direct,
-        dead=dead,
-        revisions=revisions,
-        fates=fates,
-        scope_key=night.scope.key,
-        clock=night.clock,
-        now=now,
-    )
-    night.decisions += decisions
-    for pair in judged.keys() | {(decision.row[0], decision.row[1]) for decision in decisions}:
-        night.link_ages.pop(pair, None)
-
-
-def _shift(night: _Night, *, decides: bool) -> None:
+def _shift(night: Night, *, decides: bool) -> None:
     due = [
         row
         for row in night.memories.values()
@@ -322,15 +222,7 @@ def _shift(night: _Night, *, decides: bool) -> None:
         night.memories[row.key] = replace(row, shifts_at=row.base_at, protected_until=found.protected_until)
 
 
-def _count_dead(night: _Night, age: float) -> int:
-    dead = leg_rows.count_dead(night.conn, night.scope.key, age)
-    linked = {one.row: one for one in night.decisions if one.table == "associations" and one.after}
-    revived = [one for one in linked.values() if one.before and (one.before.get("fades_age") or age) < age]
-    unseen = sum(fades < age for fades in night.link_ages.values())
-    return dead - sum(not (one.before or {}).get("inferred") for one in revived) + unseen
-
-
-def _keep_clock(night: _Night, old: Clock, rates: Rates) -> None:
+def _keep_clock(night: Night, old: Clock, rates: Rates) -> None:
     def columns(clock: Clock, rows: list[Any]) -> dict[str, Any]:
         edges = {"epoch_at": clock.epoch, "first_activity_at": clock.first, "last_activity_at": clock.last}
         return {**edges, "segments": [list(row) for row in rows]}
@@ -341,20 +233,6 @@ def _keep_clock(night: _Night, old: Clock, rates: Rates) -> None:
     night.decisions += decided
     if not decided:
         night.because["decay"] = "no activity since the last night; the clock is a matter of arithmetic"
-
-
-def _note_fading(night: _Night) -> None:
-    clock, now = night.clock, night.now
-    spans = [
-        (kind, float(clock.age(now, kind)), float(clock.age(now + SOON, kind))) for kind in (WORKING, CONSOLIDATED)
-    ]
-    soon = gather.fading_soon(night.conn, night.scope.key, spans, now=now, most=1000)
-    rated = {one.row[0] for one in night.decisions if one.verb in ("reinforced", "archived")}
-    left = [(key, age) for key, age in soon if key not in rated]
-    if left:
-        many = f"{len(left)}" if len(soon) < 1000 else "1000 or more"
-        first = format_instant(int(min(clock.when([age for _, age in left], WORKING).min(), now + SOON)))[:10]
-        night.notes["decay"] = (f"{many} about to fade within 7 nights, the first on {first}",)
 
 
 def _in_order(decisions: list[Decision]) -> list[Decision]:

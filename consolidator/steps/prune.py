@@ -36,7 +36,7 @@ def prune(memories: Iterable[Memory], *, clock: Clock, now: int) -> tuple[list[D
                 archived_because="expired",
             )
             decisions.append(decision)
-        elif row.status == "active" and is_faded and not _protected(row, now):
+        elif row.status == "active" and is_faded and not protected(row, now):
             fading.append(row)
         elif row.status == "archived" and row.archived_because == "faded" and not is_faded and not expired:
             strength = float(strengths(clock, [row], now)[0])
@@ -58,7 +58,8 @@ def prune(memories: Iterable[Memory], *, clock: Clock, now: int) -> tuple[list[D
     return decisions, changed
 
 
-def _protected(row: Memory, now: int) -> bool:
+def protected(row: Memory, now: int) -> bool:
+    """Whether a pin, an anchor until 7 nights after its end, `restore` or an undo keeps a memory from fading."""
     anchored = row.protected_until is not None and now < row.protected_until
     return row.pinned or row.kept or row.spared or anchored
 

@@ -321,18 +321,15 @@ def known(conn: sa.Connection, keys: Iterable[int]) -> set[int]:
 
 
 def fading_soon(
-    conn: sa.Connection, scope_key: int, spans: Sequence[tuple[int, float, float]], *, now: int, most: int
+    conn: sa.Connection, scope_key: int, kind: int, span: tuple[float, float], *, now: int, most: int
 ) -> list[tuple[int, float]]:
-    """Unprotected memories whose fading age lies in a span (kind, after, up to], as (key, age); `most` a kind."""
+    """Unprotected memories of a kind whose fading age lies in a span (after, up to], as (key, age), soonest first."""
     unprotected = sa.or_(memories.c.protected_until.is_(None), memories.c.protected_until <= now)
-    found: list[tuple[int, float]] = []
-    for kind, after, up_to in spans:
-        query = (
-            sa.select(memories.c.key, memories.c.fades_age)
-            .where(memories.c.scope_key == scope_key, FADABLE, sa.literal_column("consolidated") == bool(kind))
-            .where(memories.c.fades_age > after, memories.c.fades_age <= up_to, unprotected)
-            .order_by(memories.c.fades_age)
-            .limit(most)
-        )
-        found += [(key, age) for key, age in conn.execute(query)]
-    return found
+    query = (
+        sa.select(memories.c.key, memories.c.fades_age)
+        .where(memories.c.scope_key == scope_key, FADABLE, sa.literal_column("consolidated") == bool(kind))
+        .where(memories.c.fades_age > span[0], memories.c.fades_age <= span[1], unprotected)
+        .order_by(memories.c.fades_age)
+        .limit(most)
+    )
+    return [(key, age) for key, age in conn.execute(query)]

@@ -1,0 +1,93 @@
+"""What the links of a night imply: the legs around what changed, read as far as they can matter, and judged."""
+
+from collections.abc import Iterable
+
+import networkx as nx
+
+from consolidator.laws.association import INFERRED_FROM, Inference, Pair
+from consolidator.laws.clock import ASSOCIATION, NEVER
+from consolidator.laws.fading import DEAD, value_at
+from consolidator.plan import Decision
+from consolidator.steps import associate
+from consolidator.store import legs as leg_rows
+from consolidator.tonight import Night
+
+
+def infer_links(night: Night, pruned: Iterable[Decision]) -> None:
+    """Judge what links that changed, and memories that were archived or revived, imply; decide it."""
+    conn, now = night.conn, night.now
+    age = float(night.clock.age(now, ASSOCIATION))
+    archived = {decision.row[0] for decision in pruned if decision.verb == "archived"}
+    revived = {decision.row[0] for decision in pruned if decision.verb == "revived"}
+    legs: nx.Graph = nx.Graph()
+    for (a, b), row in night.links.items():
+        weight = float(value_at(age, row.fades_age or 0.0, floor=DEAD))
+        if weight >= INFERRED_FROM:
+            legs.add_edge(a, b, weight=weight)
+
+    unseen: dict[int, list[tuple[Pair, float]]] = {}
+    for pair, row in night.links_unseen.items():
+        weight = float(value_at(age, night.link_ages.get(pair, -NEVER), floor=DEAD))
+        if weight >= INFERRED_FROM and not row.inferred and pair not in night.links:
+            for end in pair:
+                unseen.setdefault(end, []).append((pair, weight))
+
+    def load(middles: Iterable[int]) -> None:
+        asked = set(middles)
+        revisions.update(leg_rows.legs_of(conn, legs, asked, age=age, least=INFERRED_FROM, changed=night.links))
+        for (a, b), weight in (leg for middle in asked for leg in unseen.get(middle, ())):
+            revisions[a, b] = night.links_unseen[a, b].revision
+            legs.add_edge(a, b, weight=weight)
+
+    def inference() -> Inference:
+        return Inference(legs, closed=frozenset(leg_rows.not_active(conn, legs) - revived | archived))
+
+    stored = {decision.row: decision.revision for decision in night.decisions if decision.verb == "linked"}
+    revisions: dict[Pair, int | None] = {(a, b): revision for (a, b), revision in stored.items()}
+    touched = {end for pair in night.links for end in pair} | revived
+    load(touched)
+    changed = [*night.links, *((min(a, b), max(a, b)) for a, b in legs.edges(revived))]
+    altered = frozenset(changed)
+    rows = leg_rows.links_of(conn, inference().around(changed))
+    fades = {pair: night.link_ages.get(pair, row.fades_age) for pair, row in rows.items()}
+    direct = {pair for pair, row in rows.items() if not row.inferred and (fades[pair] or age) >= age}
+    direct |= night.links.keys()
+    dead = {pair: row for pair, row in rows.items() if not row.inferred and pair not in direct}
+    fates: dict[int, int] = {}
+    for decision in night.decisions:
+        if decision.table == "memories" and decision.row[0] in archived | revived:
+            fates.setdefault(decision.row[0], decision.revision or 0)
+    judged = {pair: row for pair, row in rows.items() if row.inferred}
+    for pair, row in leg_rows.inferred_via(conn, touched).items():
+        arms = {(min(end, row.via or 0), max(end, row.via or 0)) for end in pair}
+        if arms & altered:
+            judged[pair] = row
+    judged |= leg_rows.inferred_via(conn, archived) | leg_rows.inferred_between(conn, archived)
+    judged = {pair: row for pair, row in judged.items() if pair not in direct and row.weight_at <= now}
+    load({end for pair in judged for end in pair})
+    known = inference()
+    load({middle for pair in judged for middle in known.between(pair)})
+    decisions = associate.infer(
+        inference(),
+        changed,
+        judged,
+        direct,
+        dead=dead,
+        revisions=revisions,
+        fates=fates,
+        scope_key=night.scope.key,
+        clock=night.clock,
+        now=now,
+    )
+    night.decisions += decisions
+    for pair in judged.keys() | {(decision.row[0], decision.row[1]) for decision in decisions}:
+        night.link_ages.pop(pair, None)
+
+
+def count_dead(night: Night, age: float) -> int:
+    """How many direct links this night finds dead at an age of their clock."""
+    dead = leg_rows.count_dead(night.conn, night.scope.key, age)
+    linked = {one.row: one for one in night.decisions if one.table == "associations" and one.after}
+    revived = [one for one in linked.values() if one.before and (one.before.get("fades_age") or age) < age]
+    unseen = sum(fades < age for fades in night.link_ages.values())
+    return dead - sum(not (one.before or {}).get("inferred") for one in revived) + unseen
