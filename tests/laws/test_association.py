@@ -71,7 +71,8 @@ def test_a_turn_links_its_12_best(given: list[Exposure], chance: object) -> None
     """
     Each pair of the 12 best is linked once, at the later of their first exposures.
 
-    By 0.15 where their channels differ, else by 0.05. No score ranks first, then the highest; ties go by name; the order of rows counts for nothing.
+    By 0.15 where their channels differ, else by 0.05. No score ranks first, then the highest; ties go by name; the
+    order of rows counts for nothing.
     """
     shuffled = list(given)
     chance.shuffle(shuffled)  # type: ignore[attr-defined]
