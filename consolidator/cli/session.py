@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 STORE_VARIABLE = "CONSOLIDATOR_STORE"
 FOLDER = "consolidator"
 FILE = "memories.db"
+_EARLIEST, _LATEST = parse_instant("1000-01-01T00:00:00Z"), parse_instant("9998-12-31T23:59:59Z")
 
 ScopeOption = Annotated[
     str | None,
@@ -125,6 +126,8 @@ def moment(text: str | None, *, ahead: bool, wall: int | None = None) -> int:
         instant = parse_instant(text)
     except ValueError as error:
         raise BadInput(f"--as-of: {error}") from None
+    if not _EARLIEST <= instant <= _LATEST:
+        raise BadInput(f"--as-of: {text} is out of reach; write a year from 1000 to 9998")
     if instant > wall and not ahead:
         raise BadInput(
             f"--as-of: {format_instant(instant)} lies in the future; `run --dry-run` and `export` may look ahead"

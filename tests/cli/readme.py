@@ -10,7 +10,8 @@ from pathlib import Path
 README = Path(__file__).parents[2] / "README.md"
 _BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 _STEP = re.compile(r"^\$ .*(?:\n> .*)*", re.MULTILINE)
-_RUN = re.compile(r"run-(\d{8}-\d{4})-[0-9a-f]{8}")
+_RUN = re.compile(r"(run-\d{8}-\d{4})-[0-9a-f]{8}")
+_STEADY = ("5d3c8a10", "9b1e44c7", "c07f2ad3", "2e8d61f5")  # a run has another name each time
 
 
 def followed(page: str, folder: Path) -> str:
@@ -23,11 +24,6 @@ def followed(page: str, folder: Path) -> str:
         return "```console\n" + "".join(told) + "```"
 
     return _BLOCK.sub(rewritten, page)
-
-
-def steady(page: str) -> str:
-    """The page with one name for every run of a moment, which has another each time."""
-    return _RUN.sub(r"run-\1-5d3c8a10", page)
 
 
 def _printed(steps: list[str], folder: Path) -> Iterator[str]:
@@ -46,8 +42,13 @@ def _printed(steps: list[str], folder: Path) -> Iterator[str]:
         text=True, check=False,
     )  # fmt: skip
     assert said.returncode == 0, said.stdout
+    names: dict[str, str] = {}
+
+    def steady(run: re.Match[str]) -> str:
+        return names.setdefault(run[0], f"{run[1]}-{_STEADY[len(names) % len(_STEADY)]}")
+
     for text in said.stdout.split(f"{mark}\n"):
-        yield steady(text.replace(f"{folder}/", ""))
+        yield _RUN.sub(steady, text.replace(f"{folder}/", ""))
 
 
 def _typed(step: str) -> str:

@@ -58,6 +58,8 @@ def test_help_of_all(consolidate: Consolidate) -> None:
         (["run", "--as-of", "2026-03-30"], "is a date"),
         (["run", "--as-of", "2026-03-30T03:00:00"], "no offset"),
         (["run", "--as-of", "2026-02-30T03:00:00Z"], "not a possible time"),
+        (["run", "--as-of", "0001-01-01T00:00:00Z"], "from 1000 to 9998"),
+        (["export", "--as-of", "9999-12-31T23:59:59Z"], "from 1000 to 9998"),
         (["run", "--scope", "ada"], "--scope"),
         (["run", "--out", "plan.json"], "--dry-run"),
         (["export", "--format", "xml"], "known are jsonl, json"),
