@@ -5,14 +5,14 @@ It decides nothing: no law and no step is needed here.
 """
 
 import json
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
 from typing import Any
 
 import sqlalchemy as sa
 
-from consolidator.plan import Decision, Plan, ScopeOutcome, ScopePlan
+from consolidator.plan import Decision, Plan, Row, ScopeOutcome, ScopePlan
+from consolidator.store.bulk import for_each
 from consolidator.store.chains import fallen
 from consolidator.store.dead import ROWS_A_TRANSACTION, delete_dead
 from consolidator.store.engine import Store
@@ -65,17 +65,9 @@ def _apply(
 ) -> tuple[list[Decision], list[tuple[Decision, str]], bool]:
     """Returns what was done, what was left out and why, and whether the plan still holds for the scope at all."""
     tokens = stale_tokens(conn, plan, part)
-    touches = [touched(decision) for decision in part.decisions]
     if tokens is None:
         return [], [(one, "the scope has changed since the plan was made") for one in part.decisions], False
-    gone = {token for token in tokens if isinstance(token, tuple) and token[0] in _TABLES}
-    down = fallen(touches, [[(table, row) for table, row, _ in one.reads] for one in part.decisions], tokens)
-    done = [decision for i, decision in enumerate(part.decisions) if i not in down]
-    stale = [
-        (decision, "its row has changed" if touches[i] & gone else "an event or a row it depends on is new or changed")
-        for i, decision in enumerate(part.decisions)
-        if i in down
-    ]
+    done, stale = _sort_out(part.decisions, tokens) if tokens else (list(part.decisions), [])
     _write(conn, done)
     _consume(conn, done)
     scheduled = _schedule(conn, part, tokens)
@@ -84,90 +76,90 @@ def _apply(
     return done, stale, True
 
 
-def _signature(decision: Decision) -> tuple[str, str, tuple[str, ...]]:
-    kind = "insert" if decision.before is None else "delete" if decision.after is None else "update"
-    return decision.table, kind, tuple(decision.after or ())
+def _sort_out(planned: Sequence[Decision], tokens: set[Hashable]) -> tuple[list[Decision], list[tuple[Decision, str]]]:
+    touches = [touched(decision) for decision in planned]
+    gone = {token for token in tokens if isinstance(token, tuple) and token[0] in _TABLES}
+    down = fallen(touches, [[(table, row) for table, row, _ in one.reads] for one in planned], tokens)
+    done = [decision for i, decision in enumerate(planned) if i not in down]
+    stale = [
+        (decision, "its row has changed" if touches[i] & gone else "an event or a row it depends on is new or changed")
+        for i, decision in enumerate(planned)
+        if i in down
+    ]
+    return done, stale
 
 
 def _write(conn: sa.Connection, done: Iterable[Decision]) -> None:
-    for (name, kind, columns), group in groupby((one for one in done if one.table), key=_signature):
+    """What changes rows alike goes to the database as one; decisions on one row keep their order."""
+    alike: dict[tuple[str, str, tuple[str, ...]], list[Decision]] = {}
+    met: set[tuple[str, Row]] = set()
+    for one in done:
+        if not one.table:
+            continue
+        if (one.table, one.row) in met:
+            _write_alike(conn, alike)
+            alike, met = {}, set()
+        met.add((one.table, one.row))
+        kind = "insert" if one.before is None else "delete" if one.after is None else "update"
+        alike.setdefault((one.table, kind, tuple(one.after or ())), []).append(one)
+    _write_alike(conn, alike)
+
+
+def _write_alike(conn: sa.Connection, alike: Mapping[tuple[str, str, tuple[str, ...]], Sequence[Decision]]) -> None:
+    for (name, kind, columns), group in alike.items():
         table = _TABLES[name]
-        keys = list(table.primary_key.columns.keys())
+        keys = [column.name for column in table.primary_key.columns]
         stored = [column for column in columns if column in table.c]
-        rows = []
-        for one in group:
-            values = {f"new_{column}": (one.after or {})[column] for column in stored}
-            rows.append(
-                {
-                    **{f"row_{key}": value for key, value in zip(keys, one.row, strict=True)},
-                    **values,
-                    "now": one.revision,
-                }
-            )
-            if "segments" in columns:
-                write_segments(conn, one.row[0], (one.after or {})["segments"])
+        values = [[(one.after or {})[column] for column in stored] for one in group]
         row = sa.and_(
             *(table.c[key] == sa.bindparam(f"row_{key}") for key in keys), table.c.revision == sa.bindparam("now")
         )
-        values = {column: sa.bindparam(f"new_{column}") for column in stored}
+        names = [*(f"new_{column}" for column in stored), *(f"row_{key}" for key in keys)]
+        bound: dict[str, sa.ColumnElement[Any]] = {column: sa.bindparam(f"new_{column}") for column in stored}
         if kind == "insert":
-            whole = {**{key: sa.bindparam(f"row_{key}") for key in keys}, **values, "revision": sa.literal(0)}
-            conn.execute(sa.insert(table).values(whole), rows)
-        elif kind == "delete":
-            conn.execute(sa.delete(table).where(row), rows)
+            whole = {**{key: sa.bindparam(f"row_{key}") for key in keys}, **bound, "revision": sa.literal_column("0")}
+            insert = sa.insert(table).values(whole)
+            for_each(conn, insert, names, [(*new, *one.row) for new, one in zip(values, group, strict=True)])
         else:
-            conn.execute(sa.update(table).where(row).values({**values, "revision": sa.bindparam("now") + 1}), rows)
+            revised = {**bound, "revision": table.c.revision + 1}
+            change = sa.delete(table) if kind == "delete" else sa.update(table).values(revised)
+            rows = [(*new, *one.row, one.revision) for new, one in zip(values, group, strict=True)]
+            for_each(conn, change.where(row), [*names, "now"], rows)
+        for one in group:
+            if "segments" in columns:
+                write_segments(conn, one.row[0], (one.after or {})["segments"])
 
 
 def _consume(conn: sa.Connection, done: Sequence[Decision]) -> None:
     rated = {row[0]: row for one in done for row in one.events.attributions}
-    shown = {row[0]: row for one in done for row in one.events.exposures}
-    counted = [{"row": key, "target": target, "factor": mode} for key, target, mode in rated.values() if target]
-    if counted:
-        conn.execute(
-            sa.update(attributions)
-            .where(attributions.c.key == sa.bindparam("row"))
-            .values(waiting=False, applied=True, target_key=sa.bindparam("target"))
-            .values(mode=sa.func.coalesce(sa.bindparam("factor", type_=sa.Double), attributions.c.mode)),
-            counted,
-        )
-    linked = [{"row": key} for key, counts in shown.values() if counts]
-    if linked:
-        conn.execute(
-            sa.update(exposures).where(exposures.c.key == sa.bindparam("row")).values(waiting=False, linked=True),
-            linked,
-        )
+    shown = dict(exposure for one in done for exposure in one.events.exposures)
+    counted = (
+        sa.update(attributions)
+        .where(attributions.c.key == sa.bindparam("row"))
+        .values(waiting=sa.false(), applied=sa.true(), target_key=sa.bindparam("target"))
+        .values(mode=sa.func.coalesce(sa.bindparam("factor", type_=sa.Double), attributions.c.mode))
+    )
+    for_each(conn, counted, ("row", "target", "factor"), [row for row in rated.values() if row[1]])
+    linked = sa.update(exposures).where(exposures.c.key == sa.bindparam("row"))
+    linked = linked.values(waiting=sa.false(), linked=sa.true())
+    for_each(conn, linked, ("row",), [(key,) for key, counts in shown.items() if counts])
     for table, keys in (
         (attributions, [key for key, target, _ in rated.values() if not target]),
-        (exposures, [key for key, counts in shown.values() if not counts]),
+        (exposures, [key for key, counts in shown.items() if not counts]),
     ):
-        if keys:
-            conn.execute(
-                sa.update(table).where(table.c.key == sa.bindparam("row")).values(waiting=False),
-                [{"row": key} for key in keys],
-            )
+        seen = sa.update(table).where(table.c.key == sa.bindparam("row")).values(waiting=sa.false())
+        for_each(conn, seen, ("row",), [(key,) for key in keys])
 
 
 def _schedule(conn: sa.Connection, part: ScopePlan, stale: set[Hashable]) -> dict[str, list[Any]]:
     rows = [row for row in part.memory_schedule if ("memories", (row[0],)) not in stale]
-    if rows:
-        conn.execute(
-            sa.update(memories)
-            .where(memories.c.key == sa.bindparam("row"))
-            .values({name: sa.bindparam(f"new_{name}") for name in ("fades_age", "shifts_at", "protected_until")}),
-            [
-                {"row": key, "new_fades_age": age, "new_shifts_at": at, "new_protected_until": until}
-                for key, age, at, until in rows
-            ],
-        )
+    new = ("fades_age", "shifts_at", "protected_until")
+    update = sa.update(memories).where(memories.c.key == sa.bindparam("row"))
+    update = update.values({name: sa.bindparam(f"new_{name}") for name in new})
+    for_each(conn, update, ("row", *(f"new_{name}" for name in new)), rows)
     links = [row for row in part.link_schedule if ("associations", (row[0], row[1])) not in stale]
-    if links:
-        conn.execute(
-            sa.update(associations)
-            .where(associations.c.memory_a == sa.bindparam("a"), associations.c.memory_b == sa.bindparam("b"))
-            .values(fades_age=sa.bindparam("age")),
-            [{"a": a, "b": b, "age": age} for a, b, age in links],
-        )
+    ends = sa.and_(associations.c.memory_a == sa.bindparam("a"), associations.c.memory_b == sa.bindparam("b"))
+    for_each(conn, sa.update(associations).where(ends).values(fades_age=sa.bindparam("age")), ("a", "b", "age"), links)
     noted: dict[str, list[Any]] = {"memories": [row[0] for row in rows], "links": [[a, b] for a, b, _ in links]}
     return noted if rows or links else {}
 
@@ -176,48 +168,42 @@ def _journal(
     conn: sa.Connection, run: Run, scope_key: int, done: Iterable[Decision], scheduled: dict[str, Any]
 ) -> None:
     run_key = run.stamp(conn)
-
-    def rows() -> Iterator[dict[str, Any]]:
-        for one in done:
-            yield {
-                "run_key": run_key,
-                "sequence": run.sequence,
-                "scope_key": scope_key,
-                "step": one.step,
-                "verb": one.verb,
-                "table_name": one.table,
-                "row_a": one.row[0] if one.row else None,
-                "row_b": one.row[1] if len(one.row) > 1 else None,
-                "revision": one.revision,
-                "before": None if one.before is None else _text(one.before),
-                "after": None if one.after is None else _text(one.after),
-                "because": one.because,
-                "events": _text({"attributions": one.events.attributions, "exposures": one.events.exposures})
-                if one.events
-                else None,
-            }
-            run.sequence += 1
-
-    batch = list(rows())
-    if scheduled:
-        blank = dict.fromkeys(("row_a", "row_b", "revision", "before", "after"))
-        noted = {"step": "decay", "verb": "scheduled", "table_name": "", "because": "seen for the first time, or anew"}
-        batch.append(
-            {
-                "run_key": run_key,
-                "sequence": run.sequence,
-                "scope_key": scope_key,
-                **blank,
-                **noted,
-                "events": _text(scheduled),
-            }
+    rows = [
+        (
+            run_key,
+            sequence,
+            scope_key,
+            one.step,
+            one.verb,
+            one.table,
+            one.row[0] if one.row else None,
+            one.row[1] if len(one.row) > 1 else None,
+            one.revision,
+            None if one.before is None else _text(one.before),
+            None if one.after is None else _text(one.after),
+            one.because,
+            _text({"attributions": one.events.attributions, "exposures": one.events.exposures}) if one.events else None,
         )
+        for sequence, one in enumerate(done, run.sequence)
+    ]
+    run.sequence += len(rows)
+    if scheduled:
+        noted = ("decay", "scheduled", "", None, None, None, None, None, "seen for the first time, or anew")
+        rows.append((run_key, run.sequence, scope_key, *noted, _text(scheduled)))
         run.sequence += 1
-    conn.execute(sa.insert(decisions), batch)
+    kept = sa.insert(decisions).values({name: sa.bindparam(f"new_{name}") for name in _KEPT})
+    for_each(conn, kept, [f"new_{name}" for name in _KEPT], rows)
+
+
+_KEPT = (
+    "run_key", "sequence", "scope_key", "step", "verb", "table_name", "row_a", "row_b", "revision", "before", "after",
+    "because", "events",
+)  # fmt: skip
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def _text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _encode(value)
 
 
 def finish(store: Store, run: Run, *, finished_at: int, exit_code: int, report: dict[str, Any]) -> None:
