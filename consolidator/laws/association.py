@@ -115,11 +115,14 @@ class Inference:
         weight, middle = max(paths, default=(0.0, 0))
         return (weight, -middle) if weight >= INFERRED_FROM else None
 
-    def between(self, pair: Pair) -> set[int]:
-        """Every memory linked to both."""
+    def between(self, pair: Pair, *, least: float = 0.0) -> set[int]:
+        """Every memory linked to both, whose legs multiply to at least `least`."""
         if not (self.legs.has_node(pair[0]) and self.legs.has_node(pair[1])):
             return set()
-        return set(self.legs[pair[0]]) & set(self.legs[pair[1]])
+        one, other = self.legs[pair[0]], self.legs[pair[1]]
+        return {
+            middle for middle in one if middle in other and one[middle]["weight"] * other[middle]["weight"] >= least
+        }
 
     def arms(self, middle: int) -> dict[int, float]:
         """The links of a middle that count, strongest first; none where it is closed or unknown."""

@@ -191,14 +191,13 @@ def rewritten(old: Clock, new: Clock) -> Span | None:
     differs = (np.abs(old.age(points[:, None], kinds) - new.age(points[:, None], kinds)) > 1e-12).any(axis=1)
     slopes_differ = _slopes_at(old, int(points[-1])) != _slopes_at(new, int(points[-1]))
     later, earlier = np.flatnonzero(differs & (points >= epoch)), np.flatnonzero(differs & (points < epoch))
+    first_slopes_differ = old.segments()[0].paused != new.segments()[0].paused
+    after = int(points[-1]) if slopes_differ else NEVER
+    before = int(points[0]) if first_slopes_differ else -NEVER
     if later.size:
         after = int(points[later[0] - 1])
-    else:
-        after = int(points[-1]) if slopes_differ else NEVER
     if earlier.size:
         before = int(points[earlier[-1] + 1])
-    else:
-        before = int(points[0]) if old.segments()[0].paused != new.segments()[0].paused else -NEVER
     return None if (before, after) == (-NEVER, NEVER) else (before, after)
 
 

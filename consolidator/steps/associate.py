@@ -171,9 +171,8 @@ def infer(
     place an inferred one may come. revisions: of the legs, as stored. fates: of the memories that this night
     archives or revives, their revisions as stored.
     """
-    implied = inference.around(changed)
+    fresh = newly_implied(inference, changed, judged, direct)
     decisions = []
-    fresh: dict[Pair, tuple[float, int]] = {}
 
     def judged_by(memories: Iterable[int | None], legs: Iterable[Pair] = ()) -> tuple[tuple[str, Row, int | None], ...]:
         reads: list[tuple[str, Row, int | None]] = [("associations", leg, revisions.get(leg)) for leg in legs]
@@ -186,22 +185,37 @@ def infer(
         reads = judged_by((*pair, middle), [(min(end, middle), max(end, middle)) for end in pair])
         return _decide("inferred", pair, row, head, f"its legs multiply to {weight:.3f}", scope_key, reads=reads)
 
-    for pair in sorted(implied.keys() | judged.keys()):
+    for pair, row in sorted(judged.items()):
         if pair in direct:
             continue
-        row = judged.get(pair)
         shut = pair[0] in inference.closed or pair[1] in inference.closed
-        path = None if shut else inference.best(pair, inference.between(pair) if row else implied[pair])
-        if row is None:
-            if path:
-                fresh[pair] = path
-        elif path is None:
+        path = None if shut else inference.best(pair, inference.between(pair))
+        if path is None:
             reads = judged_by((*pair, row.via))
             because = "no path of 0.1 or more is left"
             decisions.append(_decide("inferred", pair, row, None, because, scope_key, reads=reads))
         elif _differs(row, path, clock, now):
             decisions.append(imply(pair, row, path))
-    return decisions + [imply(pair, dead.get(pair), fresh[pair]) for pair in strongest_new(fresh)]
+    for pair, path in fresh.items():
+        decisions.append(imply(pair, dead.get(pair), inference.best(pair, inference.between(pair)) or path))
+    return decisions
+
+
+def newly_implied(
+    inference: Inference, changed: Iterable[Pair], judged: Container[Pair], direct: Container[Pair]
+) -> dict[Pair, tuple[float, int]]:
+    """The strongest pairs, not linked yet, that links which changed imply, by the middles of those links alone."""
+    best = {
+        pair: inference.best(pair, middles)
+        for pair, middles in inference.around(changed).items()
+        if pair not in judged and pair not in direct
+    }
+    paths = {
+        pair: path
+        for pair, path in best.items()
+        if path and pair[0] not in inference.closed and pair[1] not in inference.closed
+    }
+    return {pair: paths[pair] for pair in strongest_new(paths)}
 
 
 def _differs(row: Link, path: tuple[float, int], clock: Clock, now: int) -> bool:
