@@ -44,7 +44,7 @@ def take_scopes(desk: Desk, spool: Spool, tally: Tally) -> None:
             new = not desk.knows_scope(str(line.scope))
             key = desk.scope_key(str(line.scope))
             added += new
-            if line.time_zone is not None and not desk.rehearses:
+            if line.time_zone is not None:
                 _move(desk, tally, key, line)
             if line.segments and not desk.rehearses:
                 adopt_segments(desk.conn, key, line.segments)
@@ -58,10 +58,10 @@ def _move(desk: Desk, tally: Tally, key: int, line: ScopeLine) -> None:
         return
     desk.write(sa.update(scopes).where(scopes.c.key == key).values(time_zone=line.time_zone))
     anchored = sa.and_(memories.c.scope_key == key, memories.c.temporal_anchor.is_not(None))
-    if desk.conn.execute(
-        sa.update(memories).where(anchored).values(fades_age=None, revision=memories.c.revision + 1)
-    ).rowcount:
-        tally.notes.append(f"the time zone of {names.spell(str(line.scope))} is {line.time_zone} now, and was {before}")
+    if desk.conn.scalar(sa.select(sa.exists().where(anchored))):
+        desk.write(sa.update(memories).where(anchored).values(fades_age=None, revision=memories.c.revision + 1))
+        told = names.spell(str(line.scope))
+        tally.notes.append(f"the time zone of {told} is {line.time_zone} now, and was {before}")
 
 
 def take_tombstones(desk: Desk, spool: Spool, tally: Tally) -> None:

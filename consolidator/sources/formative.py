@@ -68,8 +68,13 @@ class _State:
 def _state(conn: sa.Connection, path: Path) -> _State:
     found: dict[str, str | None] = dict(conn.exec_driver_sql("SELECT key, value FROM state").all())
     version = found.get("schema_version")
+    if version is None:
+        raise BadInput(f"{path}: not a formative-memory store (it names no schema); name its {FILE_NAME}")
     if version != SCHEMA:
-        raise BadInput(f"{path}: a formative-memory store of schema {version}; this program reads schema {SCHEMA}")
+        raise BadInput(
+            f"{path}: a formative-memory store of schema {version}, and this program reads schema {SCHEMA}; "
+            "upgrade the older of the two"
+        )
     consolidated = found.get("last_consolidation_at")
     try:
         consolidated_at = _instant(consolidated) if consolidated else None

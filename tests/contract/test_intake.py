@@ -334,7 +334,10 @@ def test_a_time_zone_holds_from_when_it_is_told(store: Store) -> None:
     night(store, 2)
     before = {text: row(store, text) for text in ("a day", "b")}
     assert before["a day"].shifts_at is not None
-    intake = take(store, {"kind": "scope", "scope": {}, "time_zone": "Pacific/Auckland"})
+    line = {"kind": "scope", "scope": {}, "time_zone": "Pacific/Auckland"}
+    rehearsed = take(store, line, dry_run=True)
+    intake = take(store, line)
+    assert intake == rehearsed
     assert "Pacific/Auckland" in intake.notes[0]
     assert row(store, "a day").revision > before["a day"].revision
     assert row(store, "b") == before["b"]
@@ -368,6 +371,14 @@ def test_text_that_the_store_must_not_mistake(store: Store) -> None:
     ]  # fmt: skip
     take(store, *(memory(text, 1) for text in texts))
     assert {found.content for found in rows(store, sa.select(memories.c.content))} == {*texts}
+    events = [
+        line
+        for text in texts
+        for line in (*shown(text, ["a"], 1, session_id=text), rated(text, text, "a", 1, session_id=text))
+    ]
+    take(store, *events, *({**line, "session_id": None} for line in events if line["kind"] == "attribution"))
+    asked = sa.select(turns.c.turn_id, turns.c.session_id, attributions.c.message_id).join(turns)
+    assert sorted(rows(store, asked)) == sorted((text, text, text) for text in texts)
     assert [each["content"] for each in exported(store, NOW).values["scopes"][0]["memories"]] == sorted(texts, key=name)
 
 
