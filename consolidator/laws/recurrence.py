@@ -8,10 +8,11 @@ from zoneinfo import ZoneInfo
 from dateutil.rrule import rrule, rrulestr
 
 LAST_YEAR = 9998  # of an occurrence: its zone and its end have to fit beside it
-YEARS_SEARCHED = 100  # at least, before now and after: what does not occur in a century does not occur
+YEARS_SEARCHED = 100  # at least: what does not occur in a century does not occur
 MOST_COUNTED = 40_000  # a century of days: a COUNT beyond is no end
 
-_CENTURY = timedelta(days=36_525)
+CENTURY = timedelta(days=36_525)
+LATELY = timedelta(days=62)  # most recurrences have occurred in it; others are sought further back
 _CALENDAR = 400  # years after which days fall on the same weekdays again
 _PERIOD_DAYS = {"DAILY": 1, "WEEKLY": 7}
 _NUMBERS = {"BYMONTH": 12, "BYMONTHDAY": 31, "BYYEARDAY": 366, "BYWEEKNO": 53, "BYSETPOS": 366}
@@ -49,19 +50,21 @@ def validate_recurrence(text: str) -> None:
         raise ValueError(f"{text!r} is not an RRULE: {error}") from None
 
 
-def occurrences(text: str, begins: datetime, *, zone: ZoneInfo, now: datetime) -> Iterator[datetime]:
+def occurrences(
+    text: str, begins: datetime, *, zone: ZoneInfo, now: datetime, back: timedelta = CENTURY
+) -> Iterator[datetime]:
     """
     When it occurs from `begins` on, in order; all times are wall-clock times of `zone`, without their zone.
 
-    Of a rule that never ends, or that began centuries ago, those within a century of `now`, and perhaps more: no
-    rule makes the search long.
+    Those from `back` before `now` (or its end, if earlier) to a century after, and perhaps more: no rule makes the
+    search long. Of one that ends by COUNT those from the first on.
     """
     parts = _parts(text)
     until = _until(parts, zone)
     if _counts(parts):
         searched = begins
     else:
-        begins = _nearer(parts, begins, min(now, until) if until else now)
+        begins = _nearer(parts, begins, min(now, until) if until else now, back)
         searched = max(now, begins)
     if until and until < begins:
         return
@@ -72,6 +75,16 @@ def occurrences(text: str, begins: datetime, *, zone: ZoneInfo, now: datetime) -
         if moved.year - years > LAST_YEAR:
             return
         yield moved.replace(year=moved.year - years, microsecond=begins.microsecond)
+
+
+def last(text: str, begins: datetime, *, zone: ZoneInfo) -> datetime | None:
+    """The last occurrence of a rule that ends; None where it has none."""
+    ends = _until(_parts(text), zone) or begins
+    for back in (LATELY, CENTURY):
+        found = max(occurrences(text, begins, zone=zone, now=ends, back=back), default=None)
+        if found:
+            return found
+    return None
 
 
 def is_endless(text: str, *, zone: ZoneInfo, now: datetime) -> bool:
@@ -111,9 +124,9 @@ def _counts(parts: Parts) -> bool:
     return "COUNT" in parts and int(parts["COUNT"]) <= MOST_COUNTED
 
 
-def _nearer(parts: Parts, begins: datetime, now: datetime) -> datetime:
-    """A later beginning for a rule that began more than a century ago, whole periods on; coarse rules are quick."""
-    behind = now - begins - _CENTURY
+def _nearer(parts: Parts, begins: datetime, now: datetime, back: timedelta) -> datetime:
+    """A later beginning for a rule that began longer ago, whole periods on; coarse rules are quick."""
+    behind = now - begins - back
     if parts["FREQ"] not in _PERIOD_DAYS or behind <= timedelta():
         return begins
     period = timedelta(days=_PERIOD_DAYS[parts["FREQ"]] * int(parts.get("INTERVAL", "1")))

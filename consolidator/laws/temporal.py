@@ -1,15 +1,15 @@
 """Temporal shift: whether what a memory is about lies in the future, is present, or past."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from consolidator.instants import NIGHT, format_instant, from_datetime, is_date, parse_date, parse_instant, to_datetime
 from consolidator.laws.fading import PROTECTED_AFTER_ANCHOR
-from consolidator.laws.recurrence import is_endless, occurrences
+from consolidator.laws.recurrence import CENTURY, LATELY, is_endless, last, occurrences
 
 ENDLESS = 2**62
+_EARLIEST = datetime.combine(date(2, 1, 1), time())  # no anchor is earlier
 _SLACK = timedelta(days=2)  # no offset between local and universal time, nor a change of one, is longer
 _LATEST = from_datetime(datetime.max.replace(tzinfo=UTC))
 
@@ -104,26 +104,28 @@ class _Series:
 
     def around(self, now: int) -> tuple[tuple[str, str | None] | None, tuple[str, str | None] | None]:
         """The last occurrence that has begun at `now` and the first that has not, as (anchor, end)."""
-        local_now = _local(now, self.zone)
+        local_now = max(_local(now, self.zone), _EARLIEST)
+        begun, following = self._around(now, local_now, LATELY)
+        if not begun and self._begins < local_now - LATELY:
+            begun, following = self._around(now, local_now, CENTURY)
+        return (self._instance(begun) if begun else None), (self._instance(following) if following else None)
+
+    def _around(self, now: int, local_now: datetime, back: timedelta) -> tuple[datetime | None, datetime | None]:
         begun: datetime | None = None
-        for occurrence in self._occurrences(local_now):
+        for occurrence in occurrences(self.recurrence, self._begins, zone=self.zone, now=local_now, back=back):
             far_ago = occurrence < local_now - _SLACK
             if not far_ago and starts(self._text(occurrence), self.zone) > now:
-                return (self._instance(begun) if begun else None), self._instance(occurrence)
+                return begun, occurrence
             begun = occurrence
-        return (self._instance(begun) if begun else None), None
+        return begun, None
 
     def protected_until(self, now: int, *, known: bool) -> int:
         """7 nights after the end of the last occurrence; ENDLESS without one. known: it occurs at all."""
-        local_now = _local(now, self.zone)
-        if known and is_endless(self.recurrence, zone=self.zone, now=local_now):
+        if known and is_endless(self.recurrence, zone=self.zone, now=_local(now, self.zone)):
             return ENDLESS
-        last = max(self._occurrences(local_now), default=None) if known else None
-        final = self._instance(last) if last else (self.anchor, self.end)
+        ending = last(self.recurrence, self._begins, zone=self.zone) if known else None
+        final = self._instance(ending) if ending else (self.anchor, self.end)
         return _bounds(*final, self.zone)[1] + PROTECTED_AFTER_ANCHOR
-
-    def _occurrences(self, local_now: datetime) -> Iterator[datetime]:
-        return occurrences(self.recurrence, self._begins, zone=self.zone, now=local_now)
 
     @property
     def _begins(self) -> datetime:

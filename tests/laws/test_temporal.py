@@ -395,11 +395,20 @@ HOSTILE = [
 def test_no_recurrence_hangs_or_crashes(rule: str, anchor: str) -> None:
     """A recurrence that never occurs, never ends or began long ago is judged within a second."""
     validate_recurrence(rule)
-    for zone, now in (("Europe/Helsinki", "2026-06-01T00:00:00Z"), ("America/New_York", "9999-12-31T23:59:59Z")):
-        began = process_time()
-        found = temporal("none", anchor, None, rule, anchor, zone=zone, now=instant(now))
-        assert process_time() - began < 1
-        assert found.shifts_at is None or found.shifts_at > instant(now)
+    now = instant("2026-06-01T00:00:00Z")
+    began = process_time()
+    found = temporal("none", anchor, None, rule, anchor, zone="Europe/Helsinki", now=now)
+    assert process_time() - began < 1
+    assert found.shifts_at is None or found.shifts_at > now
+
+
+@pytest.mark.parametrize("now", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z"])
+@pytest.mark.parametrize("zone", ["Pacific/Apia", "America/New_York"])
+@pytest.mark.parametrize("rule", ["FREQ=DAILY", "FREQ=WEEKLY;UNTIL=20260401", "FREQ=YEARLY;COUNT=3", None])
+def test_the_ends_of_time_are_no_crash(now: str, zone: str, rule: str | None) -> None:
+    """At the first and at the last moment that can be written everything is to come, or has come."""
+    found = temporal("none", "2026-03-03", None, rule, "2026-03-03" if rule else None, zone=zone, now=instant(now))
+    assert found.state == ("future" if now.startswith("0001") else "past")
 
 
 @pytest.mark.parametrize("rule", HOSTILE[:5])
@@ -419,14 +428,20 @@ def test_an_end_beyond_all_years_is_no_crash() -> None:
     assert (ends.state, ends.end) == ("present", "9999-12-31T23:59:59.999999Z")
 
 
-@pytest.mark.parametrize("rule", ["FREQ=DAILY;INTERVAL=3", "FREQ=WEEKLY;INTERVAL=3;BYDAY=TU,FR;WKST=SU"])
+@pytest.mark.parametrize(
+    "rule",
+    ["FREQ=DAILY;INTERVAL=3", "FREQ=WEEKLY;INTERVAL=3;BYDAY=TU,FR;WKST=SU", "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=29"],
+)
 def test_what_began_long_ago_keeps_its_beat(rule: str) -> None:
     """A recurrence of centuries falls on the days on which one that is counted from its start falls."""
     now = instant("2026-03-10T12:00:00Z")
     begins = datetime.fromisoformat("1803-05-03")
-    expected = rrulestr(rule, dtstart=begins).after(datetime(2026, 3, 10), inc=True)  # noqa: DTZ001
+    written = rrulestr(rule, dtstart=begins)
+    today = datetime(2026, 3, 10)  # noqa: DTZ001
     found = temporal("none", "1803-05-03", None, rule, "1803-05-03", zone="UTC", now=now)
-    assert found.anchor == expected.date().isoformat()
+    assert found.anchor == written.after(today, inc=True).date().isoformat()
+    ended = temporal("none", "1803-05-03", None, f"{rule};UNTIL=20260301", "1803-05-03", zone="UTC", now=now)
+    assert (ended.state, ended.anchor) == ("past", written.before(datetime(2026, 3, 2)).date().isoformat())  # noqa: DTZ001
 
 
 @settings(max_examples=60)
