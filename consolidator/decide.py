@@ -111,7 +111,7 @@ def _schedule(night: Night, span: tuple[int, int] | None) -> None:
         }
     rows = [row for row in night.memories.values() if row.fades_age is None or row.key in night.moved]
     for row, age in zip(rows, fading_ages(night.clock, rows).tolist(), strict=True):
-        night.memories[row.key] = replace(row, fades_age=age)
+        night.memories[row.key] = row._replace(fades_age=age)
     night.unscheduled = {row.key for row in rows}
     links = night.links_unseen = leg_rows.links_unscheduled(conn, key, now=now)
     if span and (span[0] > -NEVER or span[1] < night.latest):
@@ -219,7 +219,7 @@ def _shift(night: Night, *, decides: bool) -> None:
         return
     for row in due:
         found = shift.temporal_of(row, zone=zone, now=night.now)
-        night.memories[row.key] = replace(row, shifts_at=row.base_at, protected_until=found.protected_until)
+        night.memories[row.key] = row._replace(shifts_at=row.base_at, protected_until=found.protected_until)
 
 
 def _keep_clock(night: Night, old: Clock, rates: Rates) -> None:

@@ -20,11 +20,9 @@ def infer_links(night: Night, pruned: Iterable[Decision]) -> None:
     archived = {decision.row[0] for decision in pruned if decision.verb == "archived"}
     revived = {decision.row[0] for decision in pruned if decision.verb == "revived"}
     legs: nx.Graph = nx.Graph()
-    for (a, b), row in night.links.items():
-        weight = float(value_at(age, row.fades_age or 0.0, floor=DEAD))
-        if weight >= INFERRED_FROM:
-            legs.add_edge(a, b, weight=weight)
-
+    weights = value_at(age, [row.fades_age or 0.0 for row in night.links.values()], floor=DEAD).tolist()
+    strong = (leg for leg in zip(night.links, weights, strict=True) if leg[1] >= INFERRED_FROM)
+    legs.add_weighted_edges_from((a, b, weight) for (a, b), weight in strong)
     unseen: dict[int, list[tuple[Pair, float]]] = {}
     for pair, row in night.links_unseen.items():
         weight = float(value_at(age, night.link_ages.get(pair, -NEVER), floor=DEAD))
@@ -39,8 +37,13 @@ def infer_links(night: Night, pruned: Iterable[Decision]) -> None:
             revisions[a, b] = night.links_unseen[a, b].revision
             legs.add_edge(a, b, weight=weight)
 
+    met: set[int] = set()
+    closed = set(archived)
+
     def inference() -> Inference:
-        return Inference(legs, closed=frozenset(leg_rows.not_active(conn, legs) - revived | archived))
+        closed.update(leg_rows.not_active(conn, legs.nodes - met) - revived)
+        met.update(legs)
+        return Inference(legs, closed=frozenset(closed))
 
     stored = {decision.row: decision.revision for decision in night.decisions if decision.verb == "linked"}
     revisions: dict[Pair, int | None] = {(a, b): revision for (a, b), revision in stored.items()}
@@ -54,13 +57,13 @@ def infer_links(night: Night, pruned: Iterable[Decision]) -> None:
     direct |= night.links.keys() | {pair for pair, row in rows.items() if row.weight_at > now}
     dead = {pair: row for pair, row in rows.items() if not row.inferred and pair not in direct}
     fates: dict[int, int] = {}
+    fated = archived | revived
     for decision in night.decisions:
-        if decision.table == "memories" and decision.row[0] in archived | revived:
+        if decision.table == "memories" and decision.row[0] in fated:
             fates.setdefault(decision.row[0], decision.revision or 0)
     judged = {pair: row for pair, row in rows.items() if row.inferred}
     for pair, row in leg_rows.inferred_via(conn, touched).items():
-        arms = {(min(end, row.via or 0), max(end, row.via or 0)) for end in pair}
-        if arms & altered:
+        if any((min(end, row.via or 0), max(end, row.via or 0)) in altered for end in pair):
             judged[pair] = row
     judged |= leg_rows.inferred_via(conn, archived) | leg_rows.inferred_between(conn, archived)
     judged = {pair: row for pair, row in judged.items() if pair not in direct and row.weight_at <= now}

@@ -1,9 +1,9 @@
 """Association: memories shown in one turn are linked; strong links let a third be inferred."""
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from math import inf
+from typing import NamedTuple
 
 import networkx as nx
 import numpy as np
@@ -23,8 +23,7 @@ NEW_INFERRED = 100
 Pair = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(NamedTuple):
     """One memory as shown in one turn: its id for ties, its modes, its best score (None ranks first), when first."""
 
     memory: int
@@ -36,14 +35,8 @@ class Shown:
 
 def shown(memory: int, name: str, exposures: Iterable[tuple[str, float | None, int]]) -> Shown:
     """What (mode, score, at) exposures of one memory in one turn come to."""
-    rows = list(exposures)
-    return Shown(
-        memory,
-        name,
-        frozenset(mode for mode, _, _ in rows),
-        max(inf if score is None else score for _, score, _ in rows),
-        min(at for _, _, at in rows),
-    )
+    modes, scores, times = zip(*exposures, strict=True)
+    return Shown(memory, name, frozenset(modes), inf if None in scores else max(scores), min(times))
 
 
 def pairs(turn: Sequence[Shown]) -> Iterator[tuple[Pair, int, float]]:
@@ -87,6 +80,7 @@ class Inference:
 
     def __init__(self, legs: nx.Graph, *, closed: Container[int]) -> None:
         self.legs, self.closed = legs, closed
+        self._ends = dict(legs.adjacency())
         self._arms: dict[int, dict[int, float]] = {}
 
     def around(self, changed: Iterable[Pair]) -> dict[Pair, set[int]]:
@@ -94,11 +88,14 @@ class Inference:
         implied: dict[Pair, set[int]] = {}
         for lower, upper in changed:
             for end, middle in ((lower, upper), (upper, lower)):
-                arms = self.arms(middle)
-                if end not in arms:
+                arms = self._arms.get(middle)
+                if arms is None:
+                    arms = self.arms(middle)
+                own = arms.get(end)
+                if own is None:
                     continue
                 for other, weight in arms.items():
-                    if arms[end] * weight < INFERRED_FROM:
+                    if own * weight < INFERRED_FROM:
                         break
                     if other != end:
                         implied.setdefault((min(end, other), max(end, other)), set()).add(middle)
@@ -117,20 +114,20 @@ class Inference:
 
     def between(self, pair: Pair, *, least: float = 0.0) -> set[int]:
         """Every memory linked to both, whose legs multiply to at least `least`."""
-        if not (self.legs.has_node(pair[0]) and self.legs.has_node(pair[1])):
-            return set()
-        one, other = self.legs[pair[0]], self.legs[pair[1]]
+        one, other = self._ends.get(pair[0], {}), self._ends.get(pair[1], {})
         return {
             middle for middle in one if middle in other and one[middle]["weight"] * other[middle]["weight"] >= least
         }
 
     def arms(self, middle: int) -> dict[int, float]:
         """The links of a middle that count, strongest first; none where it is closed or unknown."""
-        if middle not in self._arms:
-            ends = self.legs[middle] if self.legs.has_node(middle) and middle not in self.closed else {}
-            strongest = sorted((-data["weight"], end) for end, data in ends.items())[:LEGS_OF_MIDDLE]
-            self._arms[middle] = {end: -weight for weight, end in strongest if end not in self.closed}
-        return self._arms[middle]
+        arms = self._arms.get(middle)
+        if arms is None:
+            ends = {} if middle in self.closed else self._ends.get(middle, {})
+            strongest = sorted([(-data["weight"], end) for end, data in ends.items()])[:LEGS_OF_MIDDLE]
+            closed = self.closed
+            arms = self._arms[middle] = {end: -weight for weight, end in strongest if end not in closed}
+        return arms
 
 
 def strongest_new(implied: Mapping[Pair, tuple[float, int]]) -> list[Pair]:

@@ -1,7 +1,7 @@
 """Associate: link what was shown together, and what such links imply."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from consolidator.laws.association import Inference, Pair, Shown, pairs, shown, strengthen, strongest_new
 from consolidator.laws.clock import ASSOCIATION, Clock
@@ -11,8 +11,7 @@ from consolidator.plan import Decision, Events, Row
 from consolidator.steps.rows import Link
 
 
-@dataclass(frozen=True, slots=True)
-class Exposure:
+class Exposure(NamedTuple):
     """One showing of a memory (aliases followed) in a turn; `new` where no night has seen it."""
 
     key: int
@@ -26,8 +25,7 @@ class Exposure:
     new: bool
 
 
-@dataclass(frozen=True, slots=True)
-class CoRetrieval:
+class CoRetrieval(NamedTuple):
     """Two memories shown in one turn: when, how much it links them, and by which new exposures."""
 
     pair: Pair
@@ -105,11 +103,11 @@ def link(
         by_pair.setdefault(one.pair, []).append(one)
     order = sorted(by_pair.keys() | history.keys())
     starts = [_start(links.get(pair), pair in history) for pair in order]
-    events = [
-        (i, at, amount)
-        for i, pair in enumerate(order)
-        for at, amount in sorted([*history.get(pair, ()), *((one.at, one.amount) for one in by_pair.get(pair, ()))])
-    ]
+    events: list[tuple[int, int, float]] = []
+    for i, pair in enumerate(order):
+        acting = [(i, one.at, one.amount) for one in by_pair.get(pair, ())]
+        acting += [(i, at, amount) for at, amount in history.get(pair, ())]
+        events += sorted(acting)
     owner = [i for i, _, _ in events]
     first = dict(reversed([(i, at) for i, at, _ in events]))
     since = [first.get(i, 0) if at is None else at for i, (_, at) in enumerate(starts)]
@@ -122,7 +120,7 @@ def link(
         [amount for _, _, amount in events],
     )
     fades = fades_age(clock.age(weight_at, ASSOCIATION), weight, floor=DEAD)
-    current = strength_at(
+    before = strength_at(
         clock,
         [links[pair].weight if pair in links else 0.0 for pair in order],
         [links[pair].weight_at if pair in links else now for pair in order],
@@ -130,23 +128,15 @@ def link(
         ASSOCIATION,
     )
     decisions, changed = [], {}
-    for i, pair in enumerate(order):
-        head = {"weight": float(weight[i]), "weight_at": int(weight_at[i]), "fades_age": float(fades[i])}
-        because = _because(by_pair.get(pair, []), pair in history, float(current[i]), float(weight[i]))
-        shown_by = tuple(dict.fromkeys((key, True) for one in by_pair.get(pair, ()) for key in one.exposures))
-        decision = _decide("linked", pair, links.get(pair), head, because, scope_key, Events(exposures=shown_by))
-        decisions.append(decision)
-        row = links.get(pair)
+    heads = zip(order, before.tolist(), weight.tolist(), weight_at.tolist(), fades.tolist(), strict=True)
+    for pair, current, value, at, age in heads:
+        turns, row = by_pair.get(pair, []), links.get(pair)
+        because = _because(turns, pair in history, current, value)
+        events_of = Events(exposures=tuple(dict.fromkeys([(key, True) for one in turns for key in one.exposures])))
+        head = {"weight": value, "weight_at": at, "fades_age": age}
+        decisions.append(_decide("linked", pair, row, head, because, scope_key, events_of))
         base = (row.base_weight, row.base_at) if row and not row.inferred else (0.0, None)
-        changed[pair] = Link(
-            (row.revision or 0) + 1 if row else 0,
-            head["weight"],
-            int(weight_at[i]),
-            *base,
-            False,
-            None,
-            head["fades_age"],
-        )
+        changed[pair] = Link((row.revision or 0) + 1 if row else 0, value, at, *base, False, None, age)
     return decisions, changed
 
 
@@ -233,8 +223,8 @@ def _decide(
     events: Events = Events(),
     reads: tuple[tuple[str, Row, int | None], ...] = (),
 ) -> Decision:
-    whole = {"scope_key": scope_key, "base_weight": 0.0, "base_at": None, "inferred": False, "via": None}
     if row is None:
+        whole = {"scope_key": scope_key, "base_weight": 0.0, "base_at": None, "inferred": False, "via": None}
         before, after = None, {**whole, **(head or {})}
     elif head is None:
         before, after = {"scope_key": scope_key, **_columns(row)}, None

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,8 +12,7 @@ from consolidator.plan import Decision, Events
 from consolidator.steps.rows import Memories, Memory, change, fading_ages, kinds, strengths
 
 
-@dataclass(frozen=True, slots=True)
-class Attribution:
+class Attribution(NamedTuple):
     """
     A rating of one memory by one message; `new` where no night has counted it, `mode` its factor.
 
@@ -50,24 +49,26 @@ def reinforce(
     rows = [memories[key] for key in rated]
     whole = [key in rewritten or _from_base(memories[key], attributions[key]) for key in rated]
     strength, since = _replay(rows, [attributions[key] for key in rated], whole, clock)
-    moved = [replace(row, strength=float(strength[i]), strength_at=int(since[i])) for i, row in enumerate(rows)]
-    ages = fading_ages(clock, moved)
-    before, after = strengths(clock, rows, now), strengths(clock, moved, now)
+    heads = zip(rows, strength.tolist(), since.tolist(), strict=True)
+    moved = [row._replace(strength=value, strength_at=at) for row, value, at in heads]
+    ages = fading_ages(clock, moved).tolist()
+    before, after = strengths(clock, rows, now).tolist(), strengths(clock, moved, now).tolist()
     decisions, changed = [], {}
     for i, row in enumerate(rows):
         fresh = [one for one in attributions[row.key] if one.new]
         events = Events(attributions=tuple((one.key, row.key, None if one.given else one.mode) for one in fresh))
         head = {"strength": moved[i].strength, "strength_at": moved[i].strength_at}
-        if all(getattr(row, name) == value for name, value in head.items()) and not (row.kept or row.spared):
+        same = row.strength == head["strength"] and row.strength_at == head["strength_at"]
+        if same and not (row.kept or row.spared):
             if fresh:
                 decisions.append(
                     Decision("reinforce", "seen", "", (), None, None, None, "already in the strength", events=events)
                 )
             continue
-        because = _because(fresh, whole[i], float(before[i]), float(after[i]))
+        because = _because(fresh, whole[i], before[i], after[i])
         touched = {"kept": False, "spared": False} if fresh and (row.kept or row.spared) else {}
         decision, changed[row.key] = change(
-            row, "reinforce", "reinforced", because, events=events, fades_age=float(ages[i]), **head, **touched
+            row, "reinforce", "reinforced", because, events=events, fades_age=ages[i], **head, **touched
         )
         decisions.append(decision)
     return decisions, changed

@@ -1,8 +1,7 @@
 """The rows that steps judge, as a night has read them or as an earlier step has decided them."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,8 +11,7 @@ from consolidator.laws.strength import Floats, Integers, strength_at
 from consolidator.plan import Decision, Events
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(NamedTuple):
     """A memory's row, without its text. `fades_age` is None until a night has seen it."""
 
     key: int
@@ -45,8 +43,7 @@ class Memory:
         return CONSOLIDATED if self.consolidated else WORKING
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(NamedTuple):
     """An association's row; `revision` is None where there is no row yet."""
 
     revision: int | None
@@ -87,4 +84,4 @@ def change(
     """The decision to change columns of a memory, and the memory as it then is."""
     before = {name: getattr(memory, name) for name in after}
     decision = Decision(step, verb, "memories", (memory.key,), memory.revision, before, after, because, events=events)
-    return decision, replace(memory, revision=memory.revision + 1, **after)
+    return decision, memory._replace(revision=memory.revision + 1, **after)

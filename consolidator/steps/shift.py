@@ -1,7 +1,6 @@
 """Shift: turn the future into the present and the present into the past."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 from consolidator.laws.temporal import Temporal, temporal
@@ -25,7 +24,7 @@ def shift(memories: Iterable[Memory], *, zone: str, now: int) -> tuple[list[Deci
         }
         derived: dict[str, Any] = {"shifts_at": found.shifts_at, "protected_until": found.protected_until}
         if all(getattr(memory, name) == value for name, value in after.items()):
-            judged[memory.key] = replace(memory, **derived)
+            judged[memory.key] = memory._replace(**derived)
             continue
         decision, judged[memory.key] = change(memory, "shift", "shifted", _because(memory, found), **after, **derived)
         decisions.append(decision)

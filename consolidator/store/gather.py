@@ -15,7 +15,7 @@ from consolidator.laws.clock import CONSOLIDATED, NEVER, WORKING, Clock
 from consolidator.laws.strength import mode_factor
 from consolidator.steps.associate import Exposure, counted
 from consolidator.steps.reinforce import Attribution
-from consolidator.steps.rows import Link, Memory
+from consolidator.steps.rows import Memory
 from consolidator.store.aliases import members, resolve
 from consolidator.store.engine import keyed
 from consolidator.store.tables import (
@@ -26,7 +26,6 @@ from consolidator.store.tables import (
     UNSCHEDULED,
     WAITING,
     aliases,
-    associations,
     attributions,
     exposures,
     identities,
@@ -35,8 +34,7 @@ from consolidator.store.tables import (
     turns,
 )
 
-_MEMORY = [memories.c[name] for name in Memory.__slots__]
-_LINK = [associations.c[name] for name in Link.__slots__]
+_MEMORY = [memories.c[name] for name in Memory._fields]
 
 
 def names_of(conn: sa.Connection, keys: Iterable[int]) -> dict[int, tuple[str, str]]:

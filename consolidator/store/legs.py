@@ -12,7 +12,7 @@ from consolidator.steps.rows import Link
 from consolidator.store.engine import keyed
 from consolidator.store.tables import DIRECT, INFERRED, UNSCHEDULED, associations, memories
 
-_LINK = [associations.c[name] for name in Link.__slots__]
+_LINK = [associations.c[name] for name in Link._fields]
 
 
 def links_of(conn: sa.Connection, pairs: Iterable[Pair]) -> dict[Pair, Link]:
@@ -101,11 +101,10 @@ def legs_of(
             .join(table, column == table.c.key)
             .where(DIRECT, associations.c.fades_age >= fades_from)
         ).all()
-        weights = value_at(age, [row.fades_age for row in rows], floor=DEAD).tolist()
-        for (a, b, _, revision), weight in zip(rows, weights, strict=True):
-            revisions[a, b] = revision
-            if (a, b) not in changed:
-                legs.add_edge(a, b, weight=weight)
+        weights = value_at(age, [fades for _, _, fades, _ in rows], floor=DEAD).tolist()
+        revisions.update(((a, b), revision) for a, b, _, revision in rows)
+        found = ((a, b, weight) for (a, b, _, _), weight in zip(rows, weights, strict=True))
+        legs.add_weighted_edges_from(leg for leg in found if leg[:2] not in changed)
     return revisions
 
 
