@@ -14,6 +14,7 @@ STANDS_FOR = "named a memory since forgotten"
 _SHORTEST_ID = 8
 _SHORTEST_QUOTE = 6
 _TELLING_LENGTH = 24
+_PATIENCE_MILLISECONDS = 2_000
 _NUMBER = re.compile(r"\d+")
 
 
@@ -111,5 +112,6 @@ def wipe(store: Store) -> bool:
         if store.dialect == "postgresql":
             conn.exec_driver_sql("VACUUM memories, embeddings, decisions, runs, kept_replies")
             return True
+        conn.exec_driver_sql(f"PRAGMA busy_timeout = {_PATIENCE_MILLISECONDS}")
         busy, _, _ = conn.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
         return not busy
