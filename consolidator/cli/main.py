@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 import consolidator
-from consolidator.cli import care, files, look, nights, output, show, stores
+from consolidator.cli import care, files, look, nights, output, runs, show, stores
 from consolidator.cli.session import start
 from consolidator.errors import ConsolidatorError
 
@@ -27,8 +27,8 @@ COMMANDS: dict[str, Callable[..., object] | None] = {
     "export": files.export,
     "run": nights.run,
     "apply": nights.apply,
-    "undo": nights.undo,
-    "runs": nights.runs,
+    "undo": runs.undo,
+    "runs": runs.runs,
     "show": show.show,
     "pin": care.pin,
     "unpin": care.unpin,

@@ -22,7 +22,7 @@ def make_streams_safe() -> None:
     """No text can fail to be printed: files and pipes get UTF-8, a terminal a sign for what it cannot show."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started us
-            setattr(sys, name, open(os.devnull, "w"))
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - for as long as the program lives
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             if stream.isatty():
