@@ -51,7 +51,8 @@ def infer_links(night: Night, pruned: Iterable[Decision]) -> None:
     load(touched)
     changed = [*night.links, *((min(a, b), max(a, b)) for a, b in legs.edges(revived))]
     altered = frozenset(changed)
-    rows = leg_rows.links_of(conn, inference().around(changed))
+    implied = inference().around(changed)
+    rows = leg_rows.links_of(conn, implied)
     fades = {pair: night.link_ages.get(pair, row.fades_age) for pair, row in rows.items()}
     direct = {pair for pair, row in rows.items() if not row.inferred and (fades[pair] or age) >= age}
     direct |= night.links.keys() | {pair for pair, row in rows.items() if row.weight_at > now}
@@ -67,14 +68,14 @@ def infer_links(night: Night, pruned: Iterable[Decision]) -> None:
             judged[pair] = row
     judged |= leg_rows.inferred_via(conn, archived) | leg_rows.inferred_between(conn, archived)
     judged = {pair: row for pair, row in judged.items() if pair not in direct and row.weight_at <= now}
-    fresh = associate.newly_implied(inference(), changed, judged, direct)
+    fresh = associate.newly_implied(inference(), implied, judged, direct)
     load({end for pair in judged.keys() | fresh.keys() for end in pair})
     known = inference()
     load({middle for pair in judged for middle in known.between(pair)})
     load({middle for pair, (weight, _) in fresh.items() for middle in known.between(pair, least=weight)})
     decisions = associate.infer(
         inference(),
-        changed,
+        implied,
         judged,
         direct,
         dead=dead,

@@ -1,5 +1,6 @@
 """`consolidate`: the commands, and how each ends: with an exit code and, where something is wrong, one line."""
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -113,6 +114,9 @@ def consolidate(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do one command and return its exit code."""
     output.make_streams_safe()
+    gc.set_threshold(
+        100_000, 50, 1_000
+    )  # much is made that stays, and no circles: looking for them took a fifth of a night
     try:
         code = _do(list(sys.argv[1:] if arguments is None else arguments))
         sys.stdout.flush()

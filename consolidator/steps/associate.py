@@ -142,7 +142,7 @@ def link(
 
 def infer(
     inference: Inference,
-    changed: Iterable[Pair],
+    implied: Mapping[Pair, Iterable[int]],
     judged: Mapping[Pair, Link],
     direct: Container[Pair],
     *,
@@ -156,12 +156,13 @@ def infer(
     """
     Inferred links added, changed and removed around direct links that changed.
 
-    judged: the inferred links that a change may concern, judged anew through any middle. direct: pairs with a
+    implied: the pairs around those links, each with its middles. judged: the inferred links that a change may concern,
+    judged anew through any middle. direct: pairs with a
     direct link, which rules an inferred one out. dead: rows of direct links that have faded to nothing, in whose
     place an inferred one may come. revisions: of the legs, as stored. fates: of the memories that this night
     archives or revives, their revisions as stored.
     """
-    fresh = newly_implied(inference, changed, judged, direct)
+    fresh = newly_implied(inference, implied, judged, direct)
     decisions = []
 
     def judged_by(memories: Iterable[int | None], legs: Iterable[Pair] = ()) -> tuple[tuple[str, Row, int | None], ...]:
@@ -192,12 +193,12 @@ def infer(
 
 
 def newly_implied(
-    inference: Inference, changed: Iterable[Pair], judged: Container[Pair], direct: Container[Pair]
+    inference: Inference, implied: Mapping[Pair, Iterable[int]], judged: Container[Pair], direct: Container[Pair]
 ) -> dict[Pair, tuple[float, int]]:
     """The strongest pairs, not linked yet, that links which changed imply, by the middles of those links alone."""
     best = {
         pair: inference.best(pair, middles)
-        for pair, middles in inference.around(changed).items()
+        for pair, middles in implied.items()
         if pair not in judged and pair not in direct
     }
     paths = {

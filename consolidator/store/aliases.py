@@ -20,8 +20,8 @@ def resolve(conn: sa.Connection, keys: Iterable[int]) -> dict[int, int]:
                 sa.select(aliases.c.old_key, aliases.c.new_key).join(table, aliases.c.old_key == table.c.old)
             ).all()
         )
-    ends = {}
-    for key in keys:
+    ends = {key: key for key in keys}
+    for key in ends.keys() & step.keys():
         end, seen = key, {key}
         while end in step and step[end] not in seen:
             end = step[end]

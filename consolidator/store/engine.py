@@ -138,6 +138,11 @@ def keyed(
         ]
         unnested = sa.func.unnest(*arrays).table_valued(*(sa.column(*named) for named in kinds.items()))
         return sa.select(*unnested.render_derived().c).subquery()
+    if len(kinds) == 1:
+        ((name, kind),) = kinds.items()
+        flat = sa.bindparam(None, json.dumps([value for (value,) in rows], default=int), type_=sa.Text)
+        each = sa.func.json_each(flat).table_valued("value")
+        return sa.select(sa.type_coerce(each.c.value, kind).label(name)).subquery()
     each = sa.func.json_each(sa.bindparam(None, json.dumps(rows, default=int), type_=sa.Text)).table_valued("value")
     values = [
         sa.type_coerce(sa.func.json_extract(each.c.value, sa.literal_column(f"'$[{place}]'")), kind).label(name)

@@ -1,6 +1,7 @@
 """Recheck: which rows and events of a plan are no longer as they were when it was made."""
 
 from collections.abc import Hashable, Mapping
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -31,23 +32,13 @@ def stale_tokens(conn: sa.Connection, plan: Plan, part: ScopePlan) -> set[Hashab
     clocks = [decision for decision in part.decisions if decision.table == "scopes"]
     if revision is None or any(decision.revision != revision for decision in clocks):
         return None
-    tokens: set[Hashable] = set()
-    activity: list[int] = []
-    late = conn.execute(
-        sa.select(attributions.c.key, attributions.c.memory_key, attributions.c.at).where(
-            attributions.c.scope_key == part.key, WAITING, attributions.c.at <= plan.as_of
-        )
-    ).all()
-    late = [row for row in late if row.key not in part.known_attributions]
-    tokens |= {("memories", (end,)) for end in resolve(conn, {row.memory_key for row in late}).values()}
-    shown = conn.execute(
-        sa.select(exposures.c.key, exposures.c.turn_key, exposures.c.at).where(
-            exposures.c.scope_key == part.key, WAITING, exposures.c.at <= plan.as_of
-        )
-    ).all()
-    shown = [row for row in shown if row.key not in part.known_exposures]
-    if shown:
-        turn = keyed(conn, key=sorted({row.turn_key for row in shown}))
+    rated = _waiting(conn, attributions, attributions.c.applied, part.key, plan.as_of)
+    shown = _waiting(conn, exposures, exposures.c.linked, part.key, plan.as_of)
+    late = [rated[key] for key in rated.keys() - part.known_attributions]
+    tokens: set[Hashable] = {("memories", (end,)) for end in resolve(conn, {one.memory for one in late}).values()}
+    beside = [shown[key] for key in shown.keys() - part.known_exposures]
+    if beside:
+        turn = keyed(conn, key=sorted({one.turn for one in beside}))
         for name, table in (("exposure", exposures), ("attribution", attributions)):
             tokens |= {
                 (name, key) for key in conn.scalars(sa.select(table.c.key).join(turn, table.c.turn_key == turn.c.key))
@@ -58,10 +49,33 @@ def stale_tokens(conn: sa.Connection, plan: Plan, part: ScopePlan) -> set[Hashab
             memories.c.scope_key == part.key, UNSCHEDULED, memories.c.base_at <= plan.as_of
         )
     ).all()
-    activity += [row.at for row in (*late, *shown)] + [row.base_at for row in taken_in if row.key not in known]
+    activity = [one.at for one in (*late, *beside)] + [at for key, at in taken_in if key not in known]
     if any(low <= at <= high for at in activity for low, high in part.sensitive):
         return None
-    return tokens | _changed_rows(conn, part) | _changed_events(conn, part)
+    consumed = {key: target for one in part.decisions for key, target, _ in one.events.attributions}
+    linked = {key: counts for one in part.decisions for key, counts in one.events.exposures}
+    tokens |= _changed_rows(conn, part)
+    tokens |= _changed_events(conn, part, "attribution", attributions, consumed, rated)
+    return tokens | _changed_events(conn, part, "exposure", exposures, linked, shown)
+
+
+class _Event(NamedTuple):
+    memory: int
+    turn: int
+    at: int
+    done: bool
+
+
+def _waiting(
+    conn: sa.Connection, table: sa.Table, done: sa.ColumnElement[bool], scope_key: int, as_of: int
+) -> dict[int, _Event]:
+    """The events of a scope at or before an instant that no night has seen, by key."""
+    rows = conn.execute(
+        sa.select(table.c.key, table.c.memory_key, table.c.turn_key, table.c.at, done).where(
+            table.c.scope_key == scope_key, WAITING, table.c.at <= as_of
+        )
+    )
+    return {key: _Event(*event) for key, *event in rows}
 
 
 def revision_of_scope(conn: sa.Connection, part: ScopePlan) -> int | None:
@@ -76,9 +90,10 @@ def revision_of_scope(conn: sa.Connection, part: ScopePlan) -> int | None:
 def _changed_rows(conn: sa.Connection, part: ScopePlan) -> set[Hashable]:
     expected: dict[tuple[str, Row], int | None] = {}
     for decision in part.decisions:
-        for table, row, revision in (*decision.reads, (decision.table, decision.row, decision.revision)):
-            if table in ("memories", "associations"):
-                expected.setdefault((table, row), revision)
+        for table, row, revision in decision.reads:
+            expected.setdefault((table, row), revision)
+        if decision.table in ("memories", "associations"):
+            expected.setdefault((decision.table, decision.row), decision.revision)
     current: dict[tuple[str, Row], int] = {}
     keys = [row[0] for table, row in expected if table == "memories"]
     found = keyed(conn, key=keys)
@@ -94,34 +109,26 @@ def _changed_rows(conn: sa.Connection, part: ScopePlan) -> set[Hashable]:
     return {token for token, revision in expected.items() if current.get(token) != revision}
 
 
-def _changed_events(conn: sa.Connection, part: ScopePlan) -> set[Hashable]:
-    """The events that no longer wait, or that count for another memory by now: an alias or a memory came or went."""
-    rated = {key: target for one in part.decisions for key, target, _ in one.events.attributions}
-    shown = {key: counts for one in part.decisions for key, counts in one.events.exposures}
-    changed: set[Hashable] = set()
-    for name, table, done, keys, effects in (
-        ("attribution", attributions, attributions.c.applied, rated.keys(), {k for k, v in rated.items() if v}),
-        ("exposure", exposures, exposures.c.linked, shown.keys(), {k for k, v in shown.items() if v}),
-    ):
-        asked = keyed(conn, key=sorted(keys))
-        waiting = {
-            row.key: row
-            for row in conn.execute(
-                sa.select(table.c.key, table.c.memory_key, done.label("done"))
-                .join(asked, table.c.key == asked.c.key)
-                .where(table.c.waiting)
-            )
-        }
-        ends = resolve(conn, {row.memory_key for row in waiting.values()})
-        changed |= {(name, key) for key in keys - waiting.keys()}
-        changed |= {
-            (name, row.key)
-            for row in waiting.values()
-            if ends[row.memory_key] != part.ends.get(row.memory_key, row.memory_key)
-        }
-        strangers = [row for row in waiting.values() if row.key not in effects and not row.done]
-        changed |= {(name, key) for key in _no_strangers(conn, table, {r.key: ends[r.memory_key] for r in strangers})}
-    return changed
+def _changed_events(
+    conn: sa.Connection,
+    part: ScopePlan,
+    name: str,
+    table: sa.Table,
+    consumed: Mapping[int, Any],
+    waiting: Mapping[int, _Event],
+) -> set[Hashable]:
+    """
+    The events that no longer wait, or that count for another memory by now: an alias or a memory came or went.
+
+    consumed: what the plan made of each, nothing where it counts for no memory.
+    """
+    there = {key: waiting[key] for key in consumed if key in waiting}
+    ends = resolve(conn, {one.memory for one in there.values()})
+    moved = {memory for memory, end in ends.items() if end != part.ends.get(memory, memory)}
+    changed: set[Hashable] = {(name, key) for key in consumed.keys() - there.keys()}
+    changed |= {(name, key) for key, one in there.items() if one.memory in moved}
+    strangers = {key: ends[one.memory] for key, one in there.items() if not consumed[key] and not one.done}
+    return changed | {(name, key) for key in _no_strangers(conn, table, strangers)}
 
 
 def _no_strangers(conn: sa.Connection, table: sa.Table, events: Mapping[int, int]) -> set[int]:

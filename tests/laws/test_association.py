@@ -190,9 +190,10 @@ def night(
     web: dict[Pair, float], changed: Iterable[Pair], closed: Iterable[int], rows: dict[Pair, Link]
 ) -> list[Decision]:
     """What a night infers around links that changed, with these inferred rows there."""
+    inference = Inference(graph(web), closed=frozenset(closed))
     return infer(
-        Inference(graph(web), closed=frozenset(closed)),
-        changed,
+        inference,
+        inference.around(changed),
         rows,
         web,
         dead={},
