@@ -166,7 +166,7 @@ def _associate(night: Night, span: tuple[int, int] | None) -> None:
     turns, unknown = gather.turns_waiting(conn, key, now=now)
     found = {turn: associate.co_retrievals(exposures) for turn, exposures in turns.items()}
     links = leg_rows.links_of(conn, {one.pair for turn in found.values() for one in turn})
-    held = {pair for pair, row in links.items() if row.weight_at > now and not row.inferred}
+    held = {pair for pair, row in links.items() if row.weight_at > now}
     taken = {turn: ones for turn, ones in found.items() if not any(one.pair in held for one in ones)}
     together = [one for ones in taken.values() for one in ones]
     late = {one.pair for one in together if associate.is_late(links.get(one.pair), one.at, night.latest)}

@@ -1,6 +1,7 @@
 """What the links of a night imply: the legs around what changed, read as far as they can matter, and judged."""
 
 from collections.abc import Iterable
+from functools import partial
 
 import networkx as nx
 
@@ -9,6 +10,7 @@ from consolidator.laws.clock import ASSOCIATION, NEVER
 from consolidator.laws.fading import DEAD, value_at
 from consolidator.plan import Decision
 from consolidator.steps import associate
+from consolidator.store import gather
 from consolidator.store import legs as leg_rows
 from consolidator.tonight import Night
 
@@ -43,7 +45,7 @@ def infer_links(night: Night, pruned: Iterable[Decision]) -> None:
     def inference() -> Inference:
         closed.update(leg_rows.not_active(conn, legs.nodes - met) - revived)
         met.update(legs)
-        return Inference(legs, closed=frozenset(closed))
+        return Inference(legs, closed=frozenset(closed), named=partial(gather.ids_of, conn))
 
     stored = {decision.row: decision.revision for decision in night.decisions if decision.verb == "linked"}
     revisions: dict[Pair, int | None] = {(a, b): revision for (a, b), revision in stored.items()}

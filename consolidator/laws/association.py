@@ -1,9 +1,9 @@
 """Association: memories shown in one turn are linked; strong links let a third be inferred."""
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import networkx as nx
 import numpy as np
@@ -20,7 +20,11 @@ INFERRED_FROM = 0.1
 LEGS_OF_MIDDLE = 50
 NEW_INFERRED = 100
 
+EQUAL = 1e-12
+
 Pair = tuple[int, int]
+Named = Callable[[Iterable[int]], Mapping[int, Any]]
+T = TypeVar("T")
 
 
 class Shown(NamedTuple):
@@ -70,16 +74,22 @@ def strengthen(
     return accumulate(clock, weight, since, ASSOCIATION, link, at, amount, agree)
 
 
+def by_key(keys: Iterable[int]) -> Mapping[int, Any]:
+    """Every memory named by its key."""
+    return {key: key for key in keys}
+
+
 class Inference:
     """
     What direct links alone imply: A-C where A-B and B-C multiply to at least 0.1, by the best middle B.
 
     legs: direct links as of now, `weight` each; whole around every memory asked of as a middle, of which the 50
-    strongest links count (ties by key). closed: memories that carry no inference, because they are not active.
+    strongest links count. closed: memories that carry no inference, because they are not active. named: what tells
+    memories apart where two weights are equal to 1e-12, by key; it is asked only then.
     """
 
-    def __init__(self, legs: nx.Graph, *, closed: Container[int]) -> None:
-        self.legs, self.closed = legs, closed
+    def __init__(self, legs: nx.Graph, *, closed: Container[int], named: Named = by_key) -> None:
+        self.legs, self.closed, self.named = legs, closed, named
         self._ends = dict(legs.adjacency())
         self._arms: dict[int, dict[int, float]] = {}
 
@@ -102,7 +112,7 @@ class Inference:
         return implied
 
     def best(self, pair: Pair, middles: Iterable[int]) -> tuple[float, int] | None:
-        """The best product for a pair through any of `middles`, and that middle (ties: the lower key)."""
+        """The best product for a pair through any of `middles`, and that middle (of equals the first by name)."""
         one, other = pair
         paths = [
             (arms[one] * arms[other], -middle)
@@ -110,7 +120,14 @@ class Inference:
             if one in (arms := self.arms(middle)) and other in arms
         ]
         weight, middle = max(paths, default=(0.0, 0))
-        return (weight, -middle) if weight >= INFERRED_FROM else None
+        if weight < INFERRED_FROM:
+            return None
+        if len(paths) > 1:
+            equal = {-key: product for product, key in paths if weight - product <= EQUAL}
+            if len(equal) > 1:
+                names = self.named(equal)
+                middle = -min(equal, key=lambda key: names[key])
+        return weight, -middle
 
     def between(self, pair: Pair, *, least: float = 0.0) -> set[int]:
         """Every memory linked to both, whose legs multiply to at least `least`."""
@@ -124,12 +141,32 @@ class Inference:
         arms = self._arms.get(middle)
         if arms is None:
             ends = {} if middle in self.closed else self._ends.get(middle, {})
-            strongest = sorted([(-data["weight"], end) for end, data in ends.items()])[:LEGS_OF_MIDDLE]
+            legs = sorted([(-data["weight"], end) for end, data in ends.items()])
+            strongest = heaviest(legs, LEGS_OF_MIDDLE, lambda end: (end,), self.named)
             closed = self.closed
             arms = self._arms[middle] = {end: -weight for weight, end in strongest if end not in closed}
         return arms
 
 
-def strongest_new(implied: Mapping[Pair, tuple[float, int]]) -> list[Pair]:
-    """The new inferred links that a night may add: the 100 strongest (ties by keys); the rest is dropped."""
-    return [pair for _, pair in sorted((-weight, pair) for pair, (weight, _) in implied.items())[:NEW_INFERRED]]
+def strongest_new(implied: Mapping[Pair, tuple[float, int]], named: Named = by_key) -> list[Pair]:
+    """The new inferred links that a night may add: the 100 strongest (of equals the first by name), no more."""
+    ranked = sorted((-weight, pair) for pair, (weight, _) in implied.items())
+    return [pair for _, pair in heaviest(ranked, NEW_INFERRED, lambda pair: pair, named)]
+
+
+def heaviest(
+    ranked: list[tuple[float, T]], most: int, keys: Callable[[T], Iterable[int]], named: Named
+) -> list[tuple[float, T]]:
+    """
+    The first of (minus weight, thing) in order, `most` of them; of equals at the cut the first by name.
+
+    keys: the memories that a thing is about.
+    """
+    if len(ranked) <= most or ranked[most][0] - ranked[most - 1][0] > EQUAL:
+        return ranked[:most]
+    edge = ranked[most][0]
+    above = [one for one in ranked if edge - one[0] > EQUAL]
+    equal = [one for one in ranked if abs(edge - one[0]) <= EQUAL]
+    names = named({key for _, thing in equal for key in keys(thing)})
+    equal.sort(key=lambda one: sorted(names[key] for key in keys(one[1])))
+    return sorted(above + equal[: most - len(above)])

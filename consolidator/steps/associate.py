@@ -206,7 +206,7 @@ def newly_implied(
         for pair, path in best.items()
         if path and pair[0] not in inference.closed and pair[1] not in inference.closed
     }
-    return {pair: paths[pair] for pair in strongest_new(paths)}
+    return {pair: paths[pair] for pair in strongest_new(paths, inference.named)}
 
 
 def _differs(row: Link, path: tuple[float, int], clock: Clock, now: int) -> bool:

@@ -48,6 +48,13 @@ def names_of(conn: sa.Connection, keys: Iterable[int]) -> dict[int, tuple[str, s
     return {key: (name, content) for key, name, content in rows}
 
 
+def ids_of(conn: sa.Connection, keys: Iterable[int]) -> dict[int, str]:
+    """Content hashes of memories, by key."""
+    table = keyed(conn, key=sorted(set(keys)))
+    query = sa.select(identities.c.key, identities.c.hash).join(table, identities.c.key == table.c.key)
+    return dict(conn.execute(query).all())
+
+
 def memories_by_key(conn: sa.Connection, keys: Iterable[int], *, now: int) -> dict[int, Memory]:
     """Memories of these keys whose head is not later than `now`."""
     table = keyed(conn, key=sorted(set(keys)))
