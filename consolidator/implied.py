@@ -8,7 +8,7 @@ import networkx as nx
 from consolidator.laws.association import INFERRED_FROM, Inference, Pair
 from consolidator.laws.clock import ASSOCIATION, NEVER
 from consolidator.laws.fading import DEAD, value_at
-from consolidator.plan import Decision
+from consolidator.plan import Decision, Values
 from consolidator.steps import associate
 from consolidator.store import gather
 from consolidator.store import legs as leg_rows
@@ -93,9 +93,15 @@ def infer_links(night: Night, pruned: Iterable[Decision]) -> None:
 
 
 def count_dead(night: Night, age: float) -> int:
-    """How many direct links this night finds dead at an age of their clock."""
-    dead = leg_rows.count_dead(night.conn, night.scope.key, age)
-    linked = {one.row: one for one in night.decisions if one.table == "associations" and one.after}
-    revived = [one for one in linked.values() if one.before and (one.before.get("fades_age") or age) < age]
-    unseen = sum(fades < age for fades in night.link_ages.values())
-    return dead - sum(not (one.before or {}).get("inferred") for one in revived) + unseen
+    """How many direct links are dead, at an age of their clock, when this night is over."""
+    changed = [one for one in night.decisions if one.table == "associations"]
+    revived = sum(not one.before.get("inferred") and _is_dead(one.before, age) for one in changed if one.before)
+    died = sum(one.verb == "linked" and _is_dead(one.after, age) for one in changed if one.after)
+    seen = [pair for pair, row in night.links_unseen.items() if not row.inferred and pair in night.link_ages]
+    died += sum(night.link_ages[pair] < age for pair in seen)
+    return leg_rows.count_dead(night.conn, night.scope.key, age) - revived + died
+
+
+def _is_dead(columns: Values, age: float) -> bool:
+    fades = columns.get("fades_age")
+    return fades is not None and fades < age

@@ -164,22 +164,32 @@ def as_document(plan: Plan) -> dict[str, Any]:
 
 def load(path: Path) -> Plan:
     """Read a plan. BadInput where the file is none, or of another format."""
+    from pydantic import TypeAdapter, ValidationError  # heavy, and of use only here
+
+    anew = "write it anew with `consolidate run --dry-run --out PLAN`"
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        if document.get("format") != FORMAT:
-            raise BadInput(f"{path}: not a plan; write one with `consolidate run --dry-run --out PLAN`")
-        if document.get("version") != VERSION:
-            raise BadInput(f"{path}: a plan of version {document.get('version')!r}; this program reads {VERSION}")
-        return Plan(
-            store_id=document["store_id"],
-            as_of=parse_instant(document["as_of"]),
-            steps=tuple(document["steps"]),
-            scopes=tuple(map(_scope, document["scopes"])),
-        )
+        document = json.loads(path.read_bytes())
     except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadInput(f"{path}: not a whole plan ({error}); write it anew with `run --dry-run --out`") from None
+        raise BadInput(f"{path}: cannot be read ({error.strerror}); {anew}") from None
+    except (ValueError, RecursionError):
+        raise BadInput(f"{path}: not a whole plan, for it is no whole JSON; {anew}") from None
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise BadInput(f"{path}: not a plan; {anew}")
+    if document.get("version") != VERSION:
+        raise BadInput(
+            f"{path}: a plan of version {document.get('version')}, where this program reads {VERSION}; {anew}"
+        )
+    try:
+        fields = {name: document[name] for name in Plan.__slots__}
+        return TypeAdapter(Plan).validate_python({**fields, "as_of": parse_instant(fields["as_of"])})
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise BadInput(f"{path}: not a whole plan: {where}: {first['msg']}; {anew}") from None
+    except KeyError as error:
+        raise BadInput(f"{path}: not a whole plan: {error.args[0]} is missing; {anew}") from None
+    except (ValueError, TypeError):
+        raise BadInput(f"{path}: not a whole plan: as_of is not a time; {anew}") from None
 
 
 def _plain(value: Any) -> Any:
@@ -192,41 +202,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
     return value
-
-
-def _scope(document: dict[str, Any]) -> ScopePlan:
-    return ScopePlan(
-        key=document["key"],
-        scope=document["scope"],
-        undos=document["undos"],
-        decisions=tuple(map(_decision, document["decisions"])),
-        memory_schedule=tuple(map(tuple, document["memory_schedule"])),
-        link_schedule=tuple(map(tuple, document["link_schedule"])),
-        known_attributions=frozenset(document["known_attributions"]),
-        known_exposures=frozenset(document["known_exposures"]),
-        ends={int(key): end for key, end in document["ends"].items()},
-        sensitive=tuple(map(tuple, document["sensitive"])),
-        dead_before=document["dead_before"],
-        unlinked=document["unlinked"],
-        names={int(key): tuple(name) for key, name in document["names"].items()},
-        because_nothing=document["because_nothing"],
-        notes={step: tuple(lines) for step, lines in document["notes"].items()},
-        time_zone=document["time_zone"],
-    )
-
-
-def _decision(document: dict[str, Any]) -> Decision:
-    return Decision(
-        step=document["step"],
-        verb=document["verb"],
-        table=document["table"],
-        row=tuple(document["row"]),
-        revision=document["revision"],
-        before=document["before"],
-        after=document["after"],
-        because=document["because"],
-        reads=tuple((table, tuple(row), revision) for table, row, revision in document["reads"]),
-        events=Events(
-            tuple(map(tuple, document["events"]["attributions"])), tuple(map(tuple, document["events"]["exposures"]))
-        ),
-    )

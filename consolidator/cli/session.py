@@ -75,7 +75,11 @@ class Session:
         from consolidator.store.engine import open_store
 
         if mode == "create" and self.is_default_store:
-            default_store().parent.mkdir(parents=True, exist_ok=True)
+            folder = default_store().parent
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise BadInput(f"{folder}: cannot be made ({error.strerror}); say where with --store") from None
         return open_store(self.url, mode=mode)
 
 

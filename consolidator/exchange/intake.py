@@ -49,7 +49,7 @@ class BadLines(BadInput):
         self.bad, self.bad_lines = bad, bad_lines
         others = bad_lines - 1
         more = f" (and {others} more bad line{'s' if others > 1 else ''})" if others else ""
-        super().__init__(f"{bad[0]}{more}")
+        super().__init__(f"{bad[0]}{more}; mend it, or take in the rest with --skip-bad")
 
 
 def import_lines(
