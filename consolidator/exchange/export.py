@@ -201,10 +201,12 @@ def _attribution_lines(conn: sa.Connection, scope_key: int) -> Iterator[Line]:
             attributions.c.at,
             attributions.c.applied,
             attributions.c.mode,
+            (attributions.c.at <= memories.c.base_at).label("replayed"),
             *(condition.label(mode) for mode, condition in shown.items()),
         )
         .join(turns, turns.c.key == attributions.c.turn_key)
         .join(identities, identities.c.key == attributions.c.memory_key)
+        .outerjoin(memories, memories.c.key == attributions.c.target_key)
         .where(attributions.c.scope_key == scope_key)
         .order_by(
             plain(conn, attributions.c.message_id),
@@ -218,7 +220,11 @@ def _attribution_lines(conn: sa.Connection, scope_key: int) -> Iterator[Line]:
             line = dict(row._mapping)
             modes: set[str | None] = {mode for mode in shown if line.pop(mode)}
             follows = row.mode is None or row.mode == mode_factor(modes)
-            yield line | {"session_id": row.session_id or None, "mode": None if follows else row.mode}
+            yield line | {
+                "session_id": row.session_id or None,
+                "replayed": True if row.replayed else None,
+                "mode": None if follows else row.mode,
+            }
 
 
 def _alias_lines(conn: sa.Connection, scope_key: int) -> Iterator[Line]:

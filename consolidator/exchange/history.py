@@ -132,12 +132,15 @@ def take_attributions(desk: Desk, spool: Spool, tally: Tally) -> None:
                 "scope_key": scope_key, "turn_key": in_turn[line.turn_id, session], "message_id": line.message_id,
                 "memory_key": keys[line.memory_id], "evidence": line.evidence, "confidence": line.confidence,
                 "at": when, "mode": line.mode, "applied": line.applied, "target_key": None,
+                "replayed": line.replayed,
             }
             for (line, session), when in zip(placed, at, strict=True)
             if when is not None
         ]  # fmt: skip
         if not desk.rehearses:
             _aim(desk, tally, rows)
+        for row in rows:
+            del row["replayed"]
         tally.count(AttributionLine, added=desk.add(attributions, ATTRIBUTION_KEY, rows), of=len(placed) + known)
 
 
@@ -230,7 +233,7 @@ def _aim(desk: Desk, tally: Tally, rows: Sequence[dict[str, Any]]) -> None:
     heads = {row.key: row for row in desk.conn.execute(query.join(table, memories.c.key == table.c.key))}
     for row in applied:
         head = heads.get(ends[row["memory_key"]])
-        if head is None or row["at"] <= head.base_at:
+        if head is None or (row["at"] <= head.base_at and not row["replayed"]):
             continue
         if head.key in tally.arrived or row["at"] <= head.strength_at:
             row["target_key"] = head.key

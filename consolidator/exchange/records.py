@@ -101,8 +101,10 @@ class ExposureLine:
 @dataclass(frozen=True, slots=True)
 class AttributionLine:
     """
-    session_id None: the only one of that turn. mode: what the rating was once counted with, where that no longer
-    follows from the exposures. changed_at: when a source that overwrites its ratings wrote this one over another.
+    session_id None: the only one of that turn. replayed: that an applied rating of no later than its memory's base
+    is not in the base, but acts there in every replay. mode: what the rating was once counted with, where that no
+    longer follows from the exposures. changed_at: when a source that overwrites its ratings wrote this one over
+    another.
     """
 
     line: int
@@ -115,6 +117,7 @@ class AttributionLine:
     at: int
     session_id: str | None = None
     applied: bool = False
+    replayed: bool = False
     mode: float | None = None
     changed_at: int | None = None
 

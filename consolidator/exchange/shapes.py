@@ -102,6 +102,7 @@ SHAPES: Mapping[str, Mapping[str, Field]] = {
         "confidence": Field(_sign),
         "at": _needed(fields.instant),
         "applied": Field(fields.flag),
+        "replayed": Field(fields.flag),
         "mode": Field(_ratio),
     },
     "alias": {

@@ -43,6 +43,7 @@ def stale_tokens(conn: sa.Connection, plan: Plan, part: ScopePlan) -> set[Hashab
             tokens |= {
                 (name, key) for key in conn.scalars(sa.select(table.c.key).join(turn, table.c.turn_key == turn.c.key))
             }
+        tokens |= _pairs_shown(conn, part, turn)
     known = {row[0] for row in part.memory_schedule}
     taken_in = conn.execute(
         sa.select(memories.c.key, memories.c.base_at).where(
@@ -57,6 +58,19 @@ def stale_tokens(conn: sa.Connection, plan: Plan, part: ScopePlan) -> set[Hashab
     tokens |= _changed_rows(conn, part)
     tokens |= _changed_events(conn, part, "attribution", attributions, consumed, rated)
     return tokens | _changed_events(conn, part, "exposure", exposures, linked, shown)
+
+
+def _pairs_shown(conn: sa.Connection, part: ScopePlan, turns: sa.Subquery) -> set[Hashable]:
+    """The planned links between memories that were shown together in one of these turns."""
+    shown = conn.execute(
+        sa.select(exposures.c.turn_key, exposures.c.memory_key).join(turns, exposures.c.turn_key == turns.c.key)
+    ).all()
+    ends = resolve(conn, {memory for _, memory in shown})
+    together: dict[int, set[int]] = {}
+    for turn, memory in shown:
+        together.setdefault(turn, set()).add(ends[memory])
+    planned = {one.row for one in part.decisions if one.verb == "linked"}
+    return {("associations", row) for row in planned for turn in together.values() if turn.issuperset(row)}
 
 
 class _Event(NamedTuple):

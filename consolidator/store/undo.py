@@ -99,6 +99,8 @@ def _refuse_if_built_upon(conn: sa.Connection, run_key: int, run_id: str) -> Non
 
 def _undo(conn: sa.Connection, run_key: int, run_id: str, *, dry_run: bool, at: int) -> Undone:
     rows = conn.execute(sa.select(decisions).where(decisions.c.run_key == run_key).order_by(decisions.c.sequence)).all()
+    if not dry_run:
+        give_back(conn, rows)  # first, for what the run decided on a link is taken back from what it left of it
     images = images_of(conn, rows)
     differ = changed(conn, images, hold=not dry_run)
     stale = set(differ)
@@ -112,7 +114,6 @@ def _undo(conn: sa.Connection, run_key: int, run_id: str, *, dry_run: bool, at: 
     refused = tuple(_describe(conn, images[i], differ) for i in first_changed)
     if not dry_run:
         _restore(conn, kept)
-        give_back(conn, rows)
         tell_older(conn, run_key, kept)
         _let_wait(conn, events, rows)
         conn.execute(
