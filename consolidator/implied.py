@@ -34,21 +34,21 @@ def infer_links(night: Night, pruned: Iterable[Decision]) -> None:
 
     def load(middles: Iterable[int]) -> None:
         asked = set(middles)
-        revisions.update(leg_rows.legs_of(conn, legs, asked, age=age, least=INFERRED_FROM, changed=night.links))
+        leg_rows.legs_of(conn, legs, asked, age=age, least=INFERRED_FROM, changed=night.links)
         for (a, b), weight in (leg for middle in asked for leg in unseen.get(middle, ())):
-            revisions[a, b] = night.links_unseen[a, b].revision
             legs.add_edge(a, b, weight=weight)
 
-    met: set[int] = set()
-    closed = set(archived)
+    met = set(night.memories)
+    closed = {row.key for row in night.memories.values() if row.status != "active"}
 
     def inference() -> Inference:
-        closed.update(leg_rows.not_active(conn, legs.nodes - met) - revived)
+        closed.update(leg_rows.not_active(conn, legs.nodes - met))
         met.update(legs)
         return Inference(legs, closed=frozenset(closed), named=partial(gather.ids_of, conn))
 
-    stored = {decision.row: decision.revision for decision in night.decisions if decision.verb == "linked"}
-    revisions: dict[Pair, int | None] = {(a, b): revision for (a, b), revision in stored.items()}
+    def revisions(asked: Iterable[Pair]) -> dict[Pair, int | None]:
+        return {pair: row.revision for pair, row in leg_rows.links_of(conn, asked).items()}
+
     touched = {end for pair in night.links for end in pair} | revived
     load(touched)
     changed = [*night.links, *((min(a, b), max(a, b)) for a, b in legs.edges(revived))]

@@ -114,9 +114,8 @@ def consolidate(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do one command and return its exit code."""
     output.make_streams_safe()
-    gc.set_threshold(
-        100_000, 50, 1_000
-    )  # much is made that stays, and no circles: looking for them took a fifth of a night
+    # A night makes much that stays and few circles: looking for them again and again took a fifth of its time.
+    gc.set_threshold(100_000, 50, 1_000)
     try:
         code = _do(list(sys.argv[1:] if arguments is None else arguments))
         sys.stdout.flush()

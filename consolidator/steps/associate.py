@@ -1,6 +1,6 @@
 """Associate: link what was shown together, and what such links imply."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from consolidator.laws.association import Inference, Pair, Shown, pairs, shown, strengthen, strongest_new
@@ -147,7 +147,7 @@ def infer(
     direct: Container[Pair],
     *,
     dead: Mapping[Pair, Link],
-    revisions: Mapping[Pair, int | None],
+    revisions: Callable[[Iterable[Pair]], Mapping[Pair, int | None]],
     fates: Mapping[int, int],
     scope_key: int,
     clock: Clock,
@@ -156,40 +156,53 @@ def infer(
     """
     Inferred links added, changed and removed around direct links that changed.
 
-    implied: the pairs around those links, each with its middles. judged: the inferred links that a change may concern,
-    judged anew through any middle. direct: pairs with a
-    direct link, which rules an inferred one out. dead: rows of direct links that have faded to nothing, in whose
-    place an inferred one may come. revisions: of the legs, as stored. fates: of the memories that this night
-    archives or revives, their revisions as stored.
+    implied: the pairs around those links, each with its middles. judged: the inferred links that a change may
+    concern, judged anew through any middle. direct: pairs with a direct link, which rules an inferred one out. dead:
+    rows of direct links that have faded to nothing, in whose place an inferred one may come. revisions: those of
+    links as stored, asked once. fates: of the memories that this night archives or revives, their revisions as
+    stored.
     """
-    fresh = newly_implied(inference, implied, judged, direct)
-    decisions = []
-
-    def judged_by(memories: Iterable[int | None], legs: Iterable[Pair] = ()) -> tuple[tuple[str, Row, int | None], ...]:
-        reads: list[tuple[str, Row, int | None]] = [("associations", leg, revisions.get(leg)) for leg in legs]
-        return (*reads, *(("memories", (key,), fates[key]) for key in memories if key is not None and key in fates))
-
-    def imply(pair: Pair, row: Link | None, path: tuple[float, int]) -> Decision:
-        weight, middle = path
-        fades = float(fades_age(clock.age(now, ASSOCIATION), weight, floor=DEAD))
-        head = {"weight": weight, "weight_at": now, "inferred": True, "via": middle, "fades_age": fades}
-        reads = judged_by((*pair, middle), [(min(end, middle), max(end, middle)) for end in pair])
-        return _decide("inferred", pair, row, head, f"its legs multiply to {weight:.3f}", scope_key, reads=reads)
-
+    paths: dict[Pair, tuple[float, int] | None] = {}
     for pair, row in sorted(judged.items()):
-        if pair in direct:
-            continue
-        shut = pair[0] in inference.closed or pair[1] in inference.closed
-        path = None if shut else inference.best(pair, inference.between(pair))
-        if path is None:
-            reads = judged_by((*pair, row.via))
-            because = "no path of 0.1 or more is left"
-            decisions.append(_decide("inferred", pair, row, None, because, scope_key, reads=reads))
-        elif _differs(row, path, clock, now):
-            decisions.append(imply(pair, row, path))
-    for pair, path in fresh.items():
-        decisions.append(imply(pair, dead.get(pair), inference.best(pair, inference.between(pair)) or path))
-    return decisions
+        if pair not in direct:
+            shut = pair[0] in inference.closed or pair[1] in inference.closed
+            path = None if shut else inference.best(pair, inference.between(pair))
+            if path is None or _differs(row, path, clock, now):
+                paths[pair] = path
+    for pair, path in newly_implied(inference, implied, judged, direct).items():
+        paths[pair] = inference.best(pair, inference.between(pair)) or path
+    known = revisions({leg for pair, path in paths.items() if path for leg in _legs(pair, path[1])})
+    return [
+        _imply(pair, judged.get(pair) or dead.get(pair), path, known, fates, scope_key, clock, now)
+        for pair, path in paths.items()
+    ]
+
+
+def _legs(pair: Pair, middle: int) -> list[Pair]:
+    return [(min(end, middle), max(end, middle)) for end in pair]
+
+
+def _imply(
+    pair: Pair,
+    row: Link | None,
+    path: tuple[float, int] | None,
+    revisions: Mapping[Pair, int | None],
+    fates: Mapping[int, int],
+    scope_key: int,
+    clock: Clock,
+    now: int,
+) -> Decision:
+    middle = path[1] if path else row.via if row else None
+    legs = _legs(pair, path[1]) if path else []
+    reads: list[tuple[str, Row, int | None]] = [("associations", leg, revisions.get(leg)) for leg in legs]
+    reads += [("memories", (key,), fates[key]) for key in (*pair, middle) if key is not None and key in fates]
+    if path is None:
+        because = "no path of 0.1 or more is left"
+        return _decide("inferred", pair, row, None, because, scope_key, reads=tuple(reads))
+    fades = float(fades_age(clock.age(now, ASSOCIATION), path[0], floor=DEAD))
+    head = {"weight": path[0], "weight_at": now, "inferred": True, "via": path[1], "fades_age": fades}
+    because = f"its legs multiply to {path[0]:.3f}"
+    return _decide("inferred", pair, row, head, because, scope_key, reads=tuple(reads))
 
 
 def newly_implied(

@@ -81,31 +81,26 @@ def _links(conn: sa.Connection, query: sa.Select[Any]) -> dict[Pair, Link]:
 
 def legs_of(
     conn: sa.Connection, legs: nx.Graph, middles: Iterable[int], *, age: float, least: float, changed: Container[Pair]
-) -> dict[Pair, int | None]:
+) -> None:
     """
     Add to `legs` every direct link of `middles` with a `weight` of at least `least` at an age of their clock.
 
     changed: links that this night changes, which are in `legs` already and not as their rows. Middles whose links
-    are all there are marked `whole`. Returns the revisions as stored.
+    are all there are marked `whole`. Reads what the key and the index of the other end hold, not each row.
     """
     asked = sorted({middle for middle in middles if not legs.nodes.get(middle, {}).get("whole")})
     table = keyed(conn, key=asked)
     legs.add_nodes_from(asked, whole=True)
-    revisions: dict[Pair, int | None] = {}
     fades_from = float(fades_age(age, least, floor=DEAD))
     for column in (associations.c.memory_a, associations.c.memory_b):
         rows = conn.execute(
-            sa.select(
-                associations.c.memory_a, associations.c.memory_b, associations.c.fades_age, associations.c.revision
-            )
+            sa.select(associations.c.memory_a, associations.c.memory_b, associations.c.fades_age)
             .join(table, column == table.c.key)
             .where(DIRECT, associations.c.fades_age >= fades_from)
         ).all()
-        weights = value_at(age, [fades for _, _, fades, _ in rows], floor=DEAD).tolist()
-        revisions.update(((a, b), revision) for a, b, _, revision in rows)
-        found = ((a, b, weight) for (a, b, _, _), weight in zip(rows, weights, strict=True))
+        weights = value_at(age, [fades for _, _, fades in rows], floor=DEAD).tolist()
+        found = ((a, b, weight) for (a, b, _), weight in zip(rows, weights, strict=True))
         legs.add_weighted_edges_from(leg for leg in found if leg[:2] not in changed)
-    return revisions
 
 
 def not_active(conn: sa.Connection, keys: Iterable[int]) -> set[int]:

@@ -156,8 +156,7 @@ def upgrade() -> None:
     op.create_index("ix_associations_fading", "associations", ["scope_key", "fades_age"])
     op.create_index("ix_associations_inferred_a", "associations", ["memory_a"], **where("inferred"))
     op.create_index("ix_associations_inferred_b", "associations", ["memory_b"], **where("inferred"))
-    op.create_index("ix_associations_leg_a", "associations", ["memory_a", "fades_age"], **where("NOT inferred"))
-    op.create_index("ix_associations_leg_b", "associations", ["memory_b", "fades_age"], **where("NOT inferred"))
+    op.create_index("ix_associations_leg", "associations", ["memory_b", "fades_age"], **where("NOT inferred"))
     op.create_index("ix_associations_via", "associations", ["via"], **where("inferred"))
     op.create_table(
         "embeddings",

@@ -197,7 +197,7 @@ def night(
         rows,
         web,
         dead={},
-        revisions={},
+        revisions=lambda legs: {},
         fates={},
         scope_key=1,
         clock=CLOCK,
