@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from _life import draw
-from _rows import rows, tables
+from _life import Columns, draw
+from _rows import parted, rows, tables
 
 from consolidator.store.engine import open_store
 
@@ -44,26 +44,40 @@ def _maker() -> str:
 
 
 def _fill_file(path: Path, count: int) -> None:
-    """Rows first, what is derived of them (indexes, the search index) after."""
+    """
+    Most rows first, then the indexes, then the rest in no order.
+
+    An index filled in one go has no room: the first row into any of its pages would split it, as it never would in
+    a store that has grown.
+    """
     with closing(sqlite3.connect(path, isolation_level=None)) as conn:
         for pragma in ("journal_mode = OFF", "synchronous = OFF", "foreign_keys = OFF", "cache_size = -400000"):
             conn.execute(f"PRAGMA {pragma}")
         later = conn.execute(
-            "SELECT type, name, sql FROM sqlite_master WHERE type IN ('index', 'trigger') AND sql IS NOT NULL"
+            "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE type IN ('index', 'trigger') AND sql IS NOT NULL"
         ).fetchall()
-        for kind, name, _ in later:
+        for kind, name, _, _ in later:
             conn.execute(f"DROP {kind} {name}")
         conn.execute("BEGIN")
         for name, columns in tables(draw(count)):
-            names = ", ".join(f'"{column}"' for column in columns)
-            insert = f"INSERT INTO {name} ({names}) VALUES ({', '.join('?' * len(columns))})"
-            for chunk in rows(columns):
-                conn.executemany(insert, chunk)
+            early, late = parted(columns)
+            _insert(conn, name, early)
+            for one in [one for one in later if one[:1] == ("index",) and one[2] == name]:
+                later.remove(one)
+                conn.execute(one[3])
+            _insert(conn, name, late)
         conn.execute("INSERT INTO memory_words (rowid, words) SELECT key, coalesce(words, content) FROM memories")
-        for _, _, sql in later:
+        for _, _, _, sql in later:
             conn.execute(sql)
         conn.execute("COMMIT")
         conn.execute("PRAGMA journal_mode = WAL")
+
+
+def _insert(conn: sqlite3.Connection, table: str, columns: Columns) -> None:
+    names = ", ".join(f'"{column}"' for column in columns)
+    insert = f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(columns))})"
+    for chunk in rows(columns):
+        conn.executemany(insert, chunk)
 
 
 def fill_postgres(url: str, count: int) -> None:
