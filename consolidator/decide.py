@@ -54,6 +54,11 @@ def decide_scope(
         )
     night = Night(conn, scope, clock, now, gather.memories_due(conn, scope_key, clock, now=now), latest)
     _schedule(night, span)
+    if night.rewrites and not asked >= {"reinforce", "decay", "associate"}:
+        because = "what came in changes the past; a night with reinforce, decay and associate takes it in"
+        return replace(
+            plan, because_nothing=dict.fromkeys(("reinforce", "decay", "associate", "shift", "prune"), because)
+        )
     if "reinforce" in asked:
         _reinforce(night)
     else:
@@ -92,6 +97,7 @@ def decide_scope(
         names=_names(conn, night.decisions),
         because_nothing=night.because | {step: "not asked for" for step in _STEPS if step not in asked},
         notes=night.notes,
+        whole=night.rewrites,
     )
 
 
@@ -109,6 +115,8 @@ def _schedule(night: Night, span: tuple[int, int] | None) -> None:
             for row in night.memories.values()
             if row.strength_at > span[1] or (row.base_at < span[0] and row.fades_age is not None)
         }
+    night.rewrites = bool(span and span[0] > -NEVER)
+    night.rewrites |= any(night.memories[key].fades_age is not None for key in night.moved)
     rows = [row for row in night.memories.values() if row.fades_age is None or row.key in night.moved]
     for row, age in zip(rows, fading_ages(night.clock, rows).tolist(), strict=True):
         night.memories[row.key] = row._replace(fades_age=age)
@@ -116,6 +124,7 @@ def _schedule(night: Night, span: tuple[int, int] | None) -> None:
     links = night.links_unseen = leg_rows.links_unscheduled(conn, key, now=now)
     if span and (span[0] > -NEVER or span[1] < night.latest):
         links = links | leg_rows.links_outside(conn, key, *span, now=now)
+        night.rewrites |= len(links) > len(night.links_unseen)
     pairs = list(links)
     ages = night.clock.age([links[pair].weight_at for pair in pairs], ASSOCIATION)
     fades = fades_age(ages, [links[pair].weight for pair in pairs], floor=DEAD).tolist()

@@ -79,7 +79,8 @@ class ScopePlan:
     attributions and exposures that were seen. ends: of the memories that these name, where the aliases of those
     that have any end. sensitive: closed spans of time in which an activity not known here would change the clock.
     dead_before: association age under which links are dead; unlinked: how many. names: memory key to (id, text)
-    for the rows named. because_nothing: step to reason.
+    for the rows named. because_nothing: step to reason. whole: all or nothing of it holds, for the clock's past is
+    another and every row that counts on it is moved.
     """
 
     key: int
@@ -98,6 +99,7 @@ class ScopePlan:
     because_nothing: Mapping[str, str] = field(default_factory=dict)
     notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     time_zone: str = "UTC"
+    whole: bool = False
 
     def of(self, verb: str) -> Iterator[Decision]:
         """The decisions of one verb, in order."""

@@ -25,6 +25,7 @@ class Night:
     decisions: list[Decision] = field(default_factory=list)
     unscheduled: set[int] = field(default_factory=set)
     moved: set[int] = field(default_factory=set)
+    rewrites: bool = False  # what came in changes the past, so what earlier nights counted in it moves
     links_unseen: dict[Pair, Link] = field(default_factory=dict)
     links: dict[Pair, Link] = field(default_factory=dict)
     link_ages: dict[Pair, float] = field(default_factory=dict)

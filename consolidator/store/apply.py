@@ -48,32 +48,40 @@ def apply_scope(store: Store, plan: Plan, part: ScopePlan, run: Run) -> ScopeOut
     ]
     applied: list[Decision] = []
     stale: list[tuple[Decision, str]] = []
-    holds = True
+    fails = ""
     for piece in parts:
-        if piece.decisions or piece.memory_schedule or piece.link_schedule:
+        if fails:
+            stale += [(one, fails) for one in piece.decisions]
+        elif piece.decisions or piece.memory_schedule or piece.link_schedule:
             with run.writing(store) as conn:
-                done, left, holds = _apply(conn, plan, piece, run)
+                done, left, fails = _apply(conn, plan, piece, run)
             applied += done
             stale += left
-    unlinked = delete_dead(store, part, run) if holds else 0
+    unlinked = 0 if fails else delete_dead(store, part, run)
     notes = (f"archived in {len(parts)} transactions",) if len(parts) > 1 else ()
     return ScopeOutcome(tuple(applied), tuple(stale), unlinked, notes)
 
 
 def _apply(
     conn: sa.Connection, plan: Plan, part: ScopePlan, run: Run
-) -> tuple[list[Decision], list[tuple[Decision, str]], bool]:
-    """Returns what was done, what was left out and why, and whether the plan still holds for the scope at all."""
+) -> tuple[list[Decision], list[tuple[Decision, str]], str]:
+    """Returns what was done, what was left out and why, and why the plan holds no more for the scope, else nothing."""
     tokens = stale_tokens(conn, plan, part)
     if tokens is None:
-        return [], [(one, "the scope has changed since the plan was made") for one in part.decisions], False
+        fails = "the scope has changed since the plan was made"
+        return [], [(one, fails) for one in part.decisions], fails
     done, stale = _sort_out(part.decisions, tokens) if tokens else (list(part.decisions), [])
+    moved: set[Hashable] = {("memories", (row[0],)) for row in part.memory_schedule}
+    moved |= {("associations", (row[0], row[1])) for row in part.link_schedule}
+    if part.whole and (stale or moved & tokens):
+        fails = "a part of it has changed, and it changes the past of the clock for all"
+        return [], [(one, fails) for one in part.decisions], fails
     _write(conn, done)
     _consume(conn, done)
     scheduled = _schedule(conn, part, tokens)
     if done or scheduled:
         _journal(conn, run, part.key, done, scheduled)
-    return done, stale, True
+    return done, stale, ""
 
 
 def _sort_out(planned: Sequence[Decision], tokens: set[Hashable]) -> tuple[list[Decision], list[tuple[Decision, str]]]:

@@ -147,6 +147,29 @@ def test_an_activity_that_changes_the_clock_leaves_out_its_scope(copy_of_eve: Co
     assert all(outcome.applied for scope, outcome in by_scope.items() if scope != "{}")
 
 
+def test_a_plan_that_changes_the_past_holds_whole_or_not_at_all(copy_of_eve: Copy) -> None:
+    """It moves every row that counts on the clock's past: one that it left out would keep ages of the old clock."""
+    before_the_leave = [rated("m early", "elsewhere", lives.CROWD[5], 15.5)]
+    found = between(copy_of_eve, taking(shown("late spring 1", [lives.CROWD[4]], 26.2)), first=before_the_leave)
+    by_scope = {part.scope: found.result.outcomes[part.key] for part in found.result.plan.scopes}
+    assert by_scope["{}"].applied == ()
+    assert all(outcome.applied for scope, outcome in by_scope.items() if scope != "{}")
+
+
+def test_a_part_of_a_night_leaves_a_past_that_changes_to_a_whole_one(copy_of_eve: Copy) -> None:
+    """Without the steps that replay it no step is taken, and a report says why."""
+    lines = [rated("m early", "elsewhere", lives.CROWD[5], 15.5)]
+    with open_store(copy_of_eve(), mode="write") as store, open_store(copy_of_eve(), mode="write") as other:
+        for one in (store, other):
+            take(one, lines, at=EVE)
+        result = night(store, EVE, steps=("decay", "prune"))
+        (part,) = [part for part in result.plan.scopes if part.scope == "{}"]
+        assert (result.exit_code, part.decisions) == (0, ())
+        assert "changes the past" in part.because_nothing["prune"]
+        assert night(store, EVE).exit_code == night(other, EVE).exit_code == 0
+        assert without_inferred(exported(store, EVE)) == without_inferred(exported(other, EVE))
+
+
 def test_a_memory_whose_events_came_first_keeps_them(copy_of_eve: Copy) -> None:
     """It comes between plan and apply: the plan read its events as those of a stranger, and they still count."""
     events = [*shown("new strangers", ["x", "y"], 29), rated("m stranger", "new strangers", "x", 29)]
