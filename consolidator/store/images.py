@@ -127,7 +127,7 @@ def changed(conn: sa.Connection, images: Iterable[Image], *, hold: bool) -> set[
     for table in (memories, scopes):
         asked = keyed(conn, key=[image.row[0] for image in images if image.table == table.name])
         query = sa.select(table.c.key, table.c.revision).join(asked, table.c.key == asked.c.key)
-        for row in conn.execute(query.with_for_update(of=table) if hold else query):
+        for row in conn.execute(query.with_for_update(of=table, key_share=True) if hold else query):
             current[table.name, (row[0],)] = row[1]
     pairs = [image.row for image in images if image.table == "associations"]
     current |= {("associations", pair): at for pair, at in _links_there(conn, pairs, hold=hold).items()}
@@ -141,4 +141,7 @@ def _links_there(
     asked = keyed(conn, a=[pair[0] for pair in pairs], b=[pair[1] for pair in pairs])
     both = sa.and_(associations.c.memory_a == asked.c.a, associations.c.memory_b == asked.c.b)
     query = sa.select(associations.c.memory_a, associations.c.memory_b, associations.c.revision).join(asked, both)
-    return {(row[0], row[1]): row[2] for row in conn.execute(query.with_for_update(of=associations) if hold else query)}
+    return {
+        (row[0], row[1]): row[2]
+        for row in conn.execute(query.with_for_update(of=associations, key_share=True) if hold else query)
+    }

@@ -112,13 +112,13 @@ def _changed_rows(conn: sa.Connection, part: ScopePlan) -> set[Hashable]:
     keys = [row[0] for table, row in expected if table == "memories"]
     found = keyed(conn, key=keys)
     query = sa.select(memories.c.key, memories.c.revision).join(found, memories.c.key == found.c.key)
-    for key, revision in conn.execute(query.with_for_update(of=memories)):
+    for key, revision in conn.execute(query.with_for_update(of=memories, key_share=True)):
         current["memories", (key,)] = revision
     pairs = [row for table, row in expected if table == "associations"]
     found = keyed(conn, a=[row[0] for row in pairs], b=[row[1] for row in pairs])
     both = sa.and_(associations.c.memory_a == found.c.a, associations.c.memory_b == found.c.b)
     query = sa.select(associations.c.memory_a, associations.c.memory_b, associations.c.revision).join(found, both)
-    for row in conn.execute(query.with_for_update(of=associations)):
+    for row in conn.execute(query.with_for_update(of=associations, key_share=True)):
         current["associations", (row[0], row[1])] = row[2]
     return {token for token, revision in expected.items() if current.get(token) != revision}
 
@@ -154,7 +154,9 @@ def _no_strangers(conn: sa.Connection, table: sa.Table, events: Mapping[int, int
     if not events:
         return set()
     asked = keyed(conn, key=sorted(events))
-    conn.execute(sa.select(table.c.key).join(asked, table.c.key == asked.c.key).with_for_update(of=table)).all()
+    conn.execute(
+        sa.select(table.c.key).join(asked, table.c.key == asked.c.key).with_for_update(of=table, key_share=True)
+    ).all()
     asked = keyed(conn, key=sorted(set(events.values())))
     here = set(conn.scalars(sa.select(memories.c.key).join(asked, memories.c.key == asked.c.key)))
     return {key for key, end in events.items() if end in here}

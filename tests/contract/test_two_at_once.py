@@ -3,17 +3,21 @@
 import json
 import random
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import count, islice
 
 import pytest
+import sqlalchemy as sa
 
 from consolidator import perform
+from consolidator.instants import format_instant
 from consolidator.plan import Plan, ScopeOutcome, ScopePlan
 from consolidator.store.engine import Store, open_store
 from consolidator.store.run import Run
 from tests import lives
 from tests.children import Child
-from tests.lives import EVE, Exported, Line, exported, looked_at, memory, night, rated, shown, take
+from tests.lives import EVE, Exported, Line, day, exported, looked_at, memory, name, night, rated, shown, take
+from tests.postgres import fresh_database
 
 Copy = Callable[[], str]
 
@@ -178,3 +182,32 @@ def test_nights_beside_an_agent_that_writes_all_the_time(copy_of_eve: Copy) -> N
             take(store, lines, at=EVE)
         assert night(store, 32).exit_code == 0
         assert without_inferred(left) == without_inferred(exported(store, 32))
+
+
+def test_a_night_does_not_wait_for_who_writes_beside_it(eve_postgres: str, postgres_dsn: str) -> None:
+    """On Postgres: a link taken in and not committed yet holds no row of the night's up, nor the other way round."""
+    link = {"kind": "association", "memory_a": name(lives.OLD), "memory_b": name(lives.HUB), "weight": 0.2,
+            "weight_at": format_instant(day(29))}  # fmt: skip
+
+    def act(child: Child) -> None:
+        with open_store(url, mode="write") as store:
+            writing = Store.write
+
+            @contextmanager
+            def pausing(store: Store) -> Iterator[sa.Connection]:
+                with writing(store) as conn:
+                    yield conn
+                    child.pause()
+
+            Store.write = pausing
+            take(store, [link], at=EVE)
+
+    with fresh_database(postgres_dsn, template=eve_postgres) as url:
+        child = Child(act)
+        child.wait_until_paused()
+        with open_store(url, mode="write") as store:
+            assert night(store, EVE).exit_code == 0
+            child.go_on()
+            assert not child.wait().killed
+            assert any(f'"{name(lives.HUB)}", "memory_b": "{name(lives.OLD)}", "weight": 0.2' in line
+                       for line in exported(store, EVE).lines)  # fmt: skip
