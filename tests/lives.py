@@ -105,9 +105,9 @@ def night(store: Store, at: float, *, rates: Rates = RATES, steps: Sequence[str]
     return run_night(store, now=now, rates=rates, wall_clock=lambda: now, describe=describe, steps=steps, **more)
 
 
-def plan_of(store: Store, at: float = EVE) -> Result:
+def plan_of(store: Store, at: float = EVE, *, scopes: Sequence[str] | None = None) -> Result:
     """What a dry run on a day says."""
-    return plan_night(store, now=day(at), rates=RATES)
+    return plan_night(store, now=day(at), rates=RATES, scopes=scopes)
 
 
 def apply(store: Store, plan: Plan, at: float = EVE) -> Result:

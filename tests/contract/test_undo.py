@@ -16,10 +16,15 @@ from consolidator.store.forget import forget
 from consolidator.store.tables import attributions, exposures
 from consolidator.store.undo import Undone, undo_run
 from tests import lives
-from tests.lives import EVE, apply, busy_store, day, exported, memory, name, night, plan_of, rated, shown, take
+from tests.lives import EVE, apply, busy_store, day, exported, memory, name, plan_of, rated, shown, take
 
 Copy = Callable[[], str]
 RATES = {"as set": Rates(), "changed": Rates(working=0.8, consolidated=0.95, association=0.7)}
+
+
+def night(store: Store, at: float, **more: Any) -> Result:
+    """A night of the busy scope alone."""
+    return lives.night(store, at, scopes=["{}"], **more)
 
 
 def undo(store: Store, run: str | None = "last", *, dry_run: bool = False) -> Undone:
@@ -50,7 +55,7 @@ def test_a_night_taken_back_leaves_the_store_as_it_was(eve_url: str, rates: str)
     """Every verb, two scopes, a leave, and a change of rates: both exports are what they were, and events wait."""
     with open_store(eve_url, mode="write") as store:
         before, waited = exported(store, EVE), waiting(store)
-        result = night(store, EVE, rates=RATES[rates])
+        result = lives.night(store, EVE, rates=RATES[rates])
         assert lives.verbs(result) >= lives.EVERYTHING - {"inferred changed"}
         assert exported(store, EVE) != before
         undone = undo(store)
@@ -74,7 +79,7 @@ def test_nights_taken_back_one_by_one_were_never_there(
 ) -> None:
     """The newest first: what is left is what those before it and all that was taken in make of each other."""
     with busy_store(store_url) as store:
-        night(store, EVE)
+        lives.night(store, EVE)
         for left in (3, 2, 1, 0):
             assert undo(store).exit_code == 0
             other = f"sqlite:///{tmp_path_factory.mktemp('other')}/store.db"
@@ -111,7 +116,7 @@ def test_a_plan_of_before_an_undo_does_not_apply(eve_url: str) -> None:
     with open_store(eve_url, mode="write") as store:
         plan = plan_of(store).plan
         before = exported(store, EVE)
-        night(store, EVE)
+        lives.night(store, EVE)
         undo(store)
         result = apply(store, plan)
         assert result.exit_code == 3
@@ -140,10 +145,10 @@ def test_a_night_that_another_built_upon_is_taken_back_after_that(eve_url: str) 
 def test_an_older_night_elsewhere_is_taken_back_alone(copy_of_eve: Copy) -> None:
     """Disjoint rows and events: the newer night stays as it is."""
     with open_store(copy_of_eve(), mode="write") as store, open_store(copy_of_eve(), mode="write") as other:
-        older = night(store, EVE, scopes=['{"project":"山","user":"åsa 🦉"}'])
-        night(store, EVE, scopes=["{}"])
+        older = lives.night(store, EVE, scopes=['{"project":"山","user":"åsa 🦉"}'])
+        night(store, EVE)
         assert undo(store, older.run_id).exit_code == 0
-        night(other, EVE, scopes=["{}"])
+        night(other, EVE)
         assert exported(store, EVE) == exported(other, EVE)
 
 
