@@ -197,7 +197,10 @@ def test_a_lock_of_postgres_has_a_connection_of_its_own(postgres_url: str) -> No
             store.engine.dispose()
             assert not is_free(store)
         with store.read() as connection:
-            held = connection.scalar(sa.text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"))
+            here = "SELECT oid FROM pg_database WHERE datname = current_database()"
+            held = connection.scalar(
+                sa.text(f"SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND database = ({here})")
+            )
             assert held == 0
 
 
