@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from consolidator.errors import BadInput
 
@@ -30,6 +30,57 @@ class Rates(_Section):
     association: float = Field(0.9, gt=0, le=1, allow_inf_nan=False)
 
 
+class Embedding(_Section):
+    """
+    How memories get their vectors.
+
+    model: `minilm` (local, without a key), `none` (words alone), `openai:NAME` or, with base_url, `openai:NAME` of any
+    server that speaks OpenAI's embeddings API; None: the model that the store is pinned to, else minilm.
+    """
+
+    model: str | None = Field(None, min_length=1)
+    base_url: str | None = Field(None, min_length=1)
+    api_key: SecretStr | None = None
+    timeout_seconds: float = Field(30, gt=0, le=3600)
+
+
+class Budget(_Section):
+    """What asking a language model may cost at most; None: no limit of this kind."""
+
+    calls: int | None = Field(None, ge=0)
+    input_tokens: int | None = Field(None, ge=0)
+    output_tokens: int | None = Field(None, ge=0)
+    usd: float | None = Field(None, ge=0, allow_inf_nan=False)
+
+
+class Price(_Section):
+    """US dollars for a million tokens."""
+
+    input: float = Field(ge=0, allow_inf_nan=False)
+    output: float = Field(ge=0, allow_inf_nan=False)
+
+
+class Merge(_Section):
+    """
+    How memories that say the same are written once.
+
+    model: `auto` (the provider whose key is set, Anthropic first, else none), `none`, `anthropic`, `openai`, or
+    `PROVIDER:NAME`. mode: `live` asks in the night; `batch` hands in and collects later, for half the price.
+    budget: for a run; budget_per_scope: for each of its scopes. prices: by the name of the model.
+    """
+
+    model: str = Field("auto", min_length=1)
+    mode: Literal["live", "batch"] = "live"
+    base_url: str | None = Field(None, min_length=1)
+    api_key: SecretStr | None = None
+    timeout_seconds: float = Field(120, gt=0, le=3600)
+    retries: int = Field(5, ge=0, le=20)
+    concurrency: int = Field(4, ge=1, le=64)
+    budget: Budget = Budget(calls=20)
+    budget_per_scope: Budget = Budget()
+    prices: dict[str, Price] = {}
+
+
 class Settings(_Section):
     """
     Everything that can be set.
@@ -40,6 +91,8 @@ class Settings(_Section):
 
     store: str | None = Field(None, min_length=1)
     rates: Rates = Rates()
+    embedding: Embedding = Embedding()
+    merge: Merge = Merge()
     report: Level = "detailed"
 
 

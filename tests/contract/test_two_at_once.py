@@ -166,7 +166,7 @@ def test_nights_beside_an_agent_that_writes_all_the_time(copy_of_eve: Copy) -> N
     url, other = copy_of_eve(), copy_of_eve()
     child = agent_that_writes(url)
     with open_store(url, mode="write") as store:
-        for number in range(3):
+        for number in range(2):
             result = night(store, EVE + number / 100)
             assert result.exit_code in (0, 3), result.error
         child.go_on()

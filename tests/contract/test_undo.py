@@ -64,7 +64,7 @@ def test_a_night_taken_back_leaves_the_store_as_it_was(eve_url: str, rates: str)
         assert waiting(store) == waited
 
 
-@pytest.mark.parametrize("steps", [("reinforce",), ("associate",), ("decay", "shift", "prune")])
+@pytest.mark.parametrize("steps", [("reinforce", "associate"), ("decay", "shift", "prune")])
 def test_a_part_of_a_night_is_taken_back_too(eve_url: str, steps: tuple[str, ...]) -> None:
     """Whichever steps it had."""
     with open_store(eve_url, mode="write") as store:

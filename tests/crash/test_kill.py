@@ -10,7 +10,8 @@ import os
 import random
 import select
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -30,12 +31,12 @@ from consolidator.store.forget import forget
 from consolidator.store.tables import metadata
 from consolidator.store.undo import undo_run
 from tests import lives
-from tests.children import Instants, in_child
+from tests.children import TOO_LONG_SECONDS, Instants, in_child
 from tests.lives import EVE, day, night
 from tests.postgres import fresh_database
 
 KILLS = int(os.environ.get("CONSOLIDATOR_CRASH_KILLS", "10"))
-FEW = max(3, KILLS // 10)
+FEW = max(2, KILLS // 10)
 BATCH = 25  # kills of one test
 GONE_WITHIN_SECONDS = 20
 
@@ -126,11 +127,11 @@ class Shelf:
 
     work: Work
     new_copy: Callable[[], AbstractContextManager[str]]
-    states: tuple[str, ...]
+    journal: str
+    states: list[str]
     seconds: float
     instants: int
-    boundaries: tuple[int, ...]
-    journal: str
+    boundaries: list[int]
 
 
 @contextmanager
@@ -145,14 +146,14 @@ def copy_of_file(base: Path) -> Iterator[str]:
             file.unlink()
 
 
-@pytest.fixture(scope="module")
-def shelf(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
+@pytest.fixture
+def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shelf]:
     """By the kind of the store and the name of the work."""
-    kind, name = request.param
+    kind, name, _ = request.param
     work = WORKS[name]
     with ExitStack() as stack:
         if kind == "sqlite":
-            base = tmp_path_factory.mktemp("shelf") / "base.db"
+            base = tmp_path / "base.db"
             if not work.creates:
                 shutil.copy(request.getfixturevalue("eve_sqlite"), base)
             url, new_copy = f"sqlite:///{base}", partial(copy_of_file, base)
@@ -166,19 +167,10 @@ def shelf(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
                 work.first(store)
         with new_copy() as copy:
             before = state(copy)
-            watched = json.loads(in_child(lambda: watch(work.act, copy)).said)
-            after, journal = state(copy), journal_of(copy)
-        with new_copy() as copy:
-            seconds = in_child(lambda: work.act(copy)).seconds
-            assert (state(copy), journal_of(copy)) == (after, journal)
-        states = (before, *watched["states"])
-        assert states[-1] == after != before
-        yield Shelf(work, new_copy, states, seconds, watched["instants"], tuple(watched["boundaries"]), journal)
-
-
-def shelves(*works: str) -> pytest.MarkDecorator:
-    asked = [(kind, work) for kind in ("sqlite", "postgres") for work in works]
-    return pytest.mark.parametrize("shelf", asked, indirect=True, ids=lambda asked: "-".join(asked))
+            watched = json.loads(in_child(partial(watch, work.act, copy)).said)
+            assert watched["states"][-1] == state(copy) != before
+            journal = journal_of(copy)
+        yield Shelf(work, new_copy, journal, **{**watched, "states": [before, *watched["states"]]})
 
 
 def watch(act: Act, url: str) -> str:
@@ -186,17 +178,24 @@ def watch(act: Act, url: str) -> str:
     states: list[str] = []
     instants = Instants()
     write = Store.write
+    began, aside = time.perf_counter(), 0.0
 
     @contextmanager
     def watched(store: Store) -> Iterator[sa.Connection]:
+        nonlocal aside
         with write(store) as conn:
             yield conn
+        looking = time.perf_counter()
         with instants.looking_away():
             states.append(state(url))
+        aside += time.perf_counter() - looking
 
     Store.write = watched
     act(url)
-    return json.dumps({"states": states, "instants": instants.passed, "boundaries": instants.boundaries})
+    seconds = time.perf_counter() - began - aside
+    return json.dumps(
+        {"states": states, "seconds": seconds, "instants": instants.passed, "boundaries": instants.boundaries}
+    )
 
 
 def state(url: str) -> str:
@@ -251,38 +250,39 @@ def assert_survived(shelf: Shelf, url: str) -> None:
     assert journal_of(url) == shelf.journal
 
 
-def at_random(shelf: Shelf, kills: int, seed: str) -> int:
-    chance = random.Random(seed)
-    killed = 0
-    for _ in range(kills):
-        with shelf.new_copy() as url:
-            delay = chance.uniform(0, 1.02 * shelf.seconds)
-            killed += in_child(partial(shelf.work.act, url), kill_after=delay).killed
-            assert_survived(shelf, url)
-    return killed
+def killed(shelf: Shelf, act: Act, *, after: float) -> bool:
+    """Whether a work was killed before it ended; either way it has survived that."""
+    with shelf.new_copy() as url:
+        ended = in_child(partial(act, url), kill_after=after)
+        assert_survived(shelf, url)
+    return ended.killed
 
 
-@shelves("run")
-@pytest.mark.parametrize("batch", range(0, KILLS, BATCH))
-def test_a_night_killed_at_random_is_completed_by_the_next(shelf: Shelf, batch: int) -> None:
-    """Whatever it was doing, and however far it had come."""
-    kills = min(BATCH, KILLS - batch)
-    assert at_random(shelf, kills, f"a night {batch}") >= kills // 2
+def each_kill(works: Iterable[str]) -> pytest.MarkDecorator:
+    """Both stores, each work, and the numbers of the kills at random, so many to a test."""
+    asked = [
+        (kind, work, range(first, min(first + BATCH, kills)))
+        for kind in ("sqlite", "postgres")
+        for work in works
+        for kills in [KILLS if work == "run" else FEW]
+        for first in range(0, kills, BATCH)
+    ]
+    ids = [f"{kind}-{work}-{kills.start}" for kind, work, kills in asked]
+    return pytest.mark.parametrize(("shelf", "kills"), [(one, one[2]) for one in asked], indirect=["shelf"], ids=ids)
 
 
-@shelves("run in pieces", "undo", "import", "forget")
-def test_other_work_killed_at_random_is_there_whole_or_not_at_all(shelf: Shelf) -> None:
-    """A night of many transactions, an undo, an import into a new store, a memory forgotten."""
-    assert at_random(shelf, FEW, "other work") > 0
-
-
-@shelves(*WORKS)
-def test_work_killed_beside_its_commits_is_completed(shelf: Shelf) -> None:
-    """Right before a commit and right after it, and between them at instants all over the work."""
+@each_kill(WORKS)
+def test_killed_at_any_instant_it_is_completed(shelf: Shelf, kills: range) -> None:
+    """At random; and right before a commit, right after it, and at instants all over the work."""
+    found = 0
+    for number in kills:
+        after = random.Random(number).uniform(0, 1.02 * shelf.seconds)
+        found += killed(shelf, shelf.work.act, after=after)
+    assert found >= len(kills) // 2
+    if kills.start:
+        return
     for kill_at in {*sample(shelf.boundaries, 2 * FEW), *sample(range(shelf.instants), FEW - 2)}:
-        with shelf.new_copy() as url:
-            assert in_child(partial(killing_itself, kill_at, shelf.work.act, url), kill_after=60).killed
-            assert_survived(shelf, url)
+        assert killed(shelf, partial(killing_itself, kill_at, shelf.work.act), after=TOO_LONG_SECONDS)
 
 
 def killing_itself(kill_at: int, act: Act, url: str) -> None:
