@@ -1,7 +1,7 @@
 """Temporal shift: what is future, present or past, in the days of the place where it counts."""
 
+import sys
 from datetime import UTC, date, datetime, time, timedelta
-from time import process_time
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -14,12 +14,30 @@ from consolidator.laws.recurrence import validate_recurrence
 from consolidator.laws.temporal import ENDLESS, Temporal, starts, temporal
 
 HOUR = 3600 * SECOND
+MOST_CALLS = 1_000_000
 ZONES = ["UTC", "Europe/Helsinki", "America/New_York", "America/Sao_Paulo", "Australia/Lord_Howe", "Pacific/Apia"]
 Anchored = tuple[str, str | None]
 
 
 def instant(text: str) -> int:
     return parse_instant(text)
+
+
+def calls_of(rule: str, anchor: str, zone: str = "Europe/Helsinki") -> tuple[Temporal, int]:
+    """What a recurrence comes to on 1 June 2026, and how many functions that took."""
+    calls = 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        found = temporal("none", anchor, None, rule, anchor, zone=zone, now=instant("2026-06-01T00:00:00Z"))
+    finally:
+        sys.setprofile(before)
+    return found, calls
 
 
 def asked(anchor: str | None, now: int, zone: str = "UTC", *, end: str | None = None, rule: str | None = None) -> str:
@@ -393,13 +411,11 @@ HOSTILE = [
     ],
 )
 def test_no_recurrence_hangs_or_crashes(rule: str, anchor: str) -> None:
-    """A recurrence that never occurs, never ends or began long ago is judged within a second."""
+    """A recurrence that never occurs, never ends or began long ago is judged in less than a million calls."""
     validate_recurrence(rule)
-    now = instant("2026-06-01T00:00:00Z")
-    began = process_time()
-    found = temporal("none", anchor, None, rule, anchor, zone="Europe/Helsinki", now=now)
-    assert process_time() - began < 1
-    assert found.shifts_at is None or found.shifts_at > now
+    found, calls = calls_of(rule, anchor)
+    assert calls < MOST_CALLS
+    assert found.shifts_at is None or found.shifts_at > instant("2026-06-01T00:00:00Z")
 
 
 @pytest.mark.parametrize("now", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z"])
@@ -457,12 +473,10 @@ def test_what_began_long_ago_keeps_its_beat(rule: str) -> None:
     zone=zones,
 )  # fmt: skip
 def test_what_is_not_refused_can_be_judged(parts: list[str], freq: str, zone: str) -> None:
-    """Every recurrence is refused, or judged within a second."""
+    """Every recurrence is refused, or judged in less than a million calls."""
     rule = ";".join([f"FREQ={freq}", *parts])
     try:
         validate_recurrence(rule)
     except ValueError:
         return
-    began = process_time()
-    temporal("none", "2026-03-03", None, rule, "2026-03-03", zone=zone, now=instant("2026-06-01T00:00:00Z"))
-    assert process_time() - began < 1
+    assert calls_of(rule, "2026-03-03", zone)[1] < MOST_CALLS
