@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from consolidator.store.engine import Store, open_store
-from consolidator.store.search import search_keys, searchable, words
+from consolidator.store.search import search_keys, searchable
 from consolidator.store.tables import identities, memories, scopes
+from consolidator.words import words
 
 TEXTS = {
     1: "Ada prefers window seats on night trains",

@@ -2,28 +2,26 @@
 Keyword search over the memories, in every script, the same on both stores.
 
 Neither database cuts text as the other does, and neither cuts Chinese, Japanese, Korean or Thai. So words are cut
-here, on the way in (`searchable`, kept in `memories.words`) and on the way out (a query), by one rule: case, width
-and accents do not count, a script without spaces is kept letter by letter and found as a phrase, and a symbol such
-as an emoji is a word.
+by `consolidator/words.py`, on the way in (`searchable`, kept in `memories.words`) and on the way out (a query). What is
+written without spaces is kept letter by letter and found as a phrase.
 """
 
 import re
-import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache, reduce
+from collections.abc import Iterable, Sequence
+from functools import reduce
 from itertools import islice, pairwise
 from typing import Any
 
 import sqlalchemy as sa
 
 from consolidator.store.tables import memories
+from consolidator.words import words
 
 # Groups of phrases: every group matches, by any of its phrases.
 Way = list[list[list[str]]]
 
 # A Postgres text vector holds at most 1 MiB, each word with up to 6 bytes about it, and is slow long before.
 LARGEST_VECTOR_BYTES, BYTES_ABOUT_A_WORD = 250_000, 6
-LONGEST_WORD = 200
 MOST_QUERY_WORDS = MOST_QUERY_LETTERS = 50
 MOST_QUERY_PIECES = 100
 
@@ -32,15 +30,6 @@ _PLAIN = re.compile(
     r"(?:(?:[A-Za-z]{1,200}+|[0-9]{1,200}+)(?:[,;:!?'\"()\s]++|\.(?=\s|\Z)|\Z)|[,;:!?'\"()\s])*+", re.ASCII
 )
 _LARGEST_PLAIN = LARGEST_VECTOR_BYTES // 4
-
-# Scripts written without spaces between words, and Korean, whose words carry their grammar with them.
-_UNSPACED = (
-    (0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1100, 0x11FF), (0x1780, 0x17FF), (0x1950, 0x19FF), (0x1A20, 0x1AAF),
-    (0x3005, 0x3007), (0x3040, 0x318F), (0x31A0, 0x31BF), (0x31F0, 0x31FF), (0x3400, 0x4DBF), (0x4E00, 0xA4CF),
-    (0xA960, 0xA97F), (0xAA60, 0xAA7F), (0xAC00, 0xD7FF), (0xF900, 0xFAFF),
-)  # fmt: skip
-_ACCENTS = re.compile("[\u0300-\u036f]")
-_JOINERS = re.compile("[\u20d0-\u20ff\ufe00-\ufe0f]")
 
 
 def searchable(text: str) -> str | None:
@@ -56,53 +45,6 @@ def searchable(text: str) -> str | None:
                 return " ".join(kept)
             kept.append(token)
     return " ".join(kept)
-
-
-def words(text: str) -> Iterator[list[str]]:
-    """The words of a text, each a list of tokens: one, or the letters of a stretch without spaces."""
-    text = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
-    text = unicodedata.normalize("NFC", _JOINERS.sub("", _ACCENTS.sub("", text)))
-    stretch: list[str] = []
-    end = 0
-    for match in _tokens().finditer(text):
-        token = match.group()
-        if stretch and (match.lastgroup != "letter" or match.start() != end):
-            yield stretch
-            stretch = []
-        end = match.end()
-        if match.lastgroup == "letter":
-            stretch.append(token)
-        elif match.lastgroup == "word":
-            yield [token[:LONGEST_WORD]]
-        elif unicodedata.category(token) in ("So", "Lo", "Lu", "Ll", "Lm", "Nd", "Nl", "No"):
-            yield [f"u{ord(token):x}"]
-    if stretch:
-        yield stretch
-
-
-@cache
-def _tokens() -> re.Pattern[str]:
-    unspaced = {code for first, last in _UNSPACED for code in range(first, last + 1)}
-    kinds: dict[str, list[int]] = {"letter": [], "word": [], "mark": [], "symbol": []}
-    for code in range(0x10000):
-        category = unicodedata.category(chr(code))
-        if category[0] in "LN":
-            kinds["letter" if code in unspaced else "word"].append(code)
-        elif category[0] == "M":
-            kinds["mark"].append(code)
-        elif category == "So":
-            kinds["symbol"].append(code)
-    letter, word, mark, symbol = (_ranges(codes) for codes in kinds.values())
-    return re.compile(
-        f"(?P<letter>[{letter}][{mark}]*)|(?P<word>[{word}][{word}{mark}]*)|(?P<symbol>[{symbol}\U00010000-\U0010ffff])"
-    )
-
-
-def _ranges(codes: Sequence[int]) -> str:
-    """The inside of a character class."""
-    starts = [code for before, code in pairwise([-2, *codes]) if code != before + 1]
-    ends = [code for code, after in pairwise([*codes, 0x10FFFF]) if after != code + 1]
-    return "".join(f"\\u{start:04x}-\\u{end:04x}" for start, end in zip(starts, ends, strict=True))
 
 
 def search_keys(
