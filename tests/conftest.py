@@ -17,6 +17,8 @@ from sqlalchemy import make_url
 from consolidator.store.engine import open_store
 from tests.lives import busy_store
 from tests.postgres import PostgresMissing, fresh_database, running_postgres
+from tests.providers.provider import Provider
+from tests.providers.server import serving
 
 # `steady` tries the same examples every time; --hypothesis-profile=explore looks for new ones.
 settings.register_profile("steady", deadline=None, derandomize=True)
@@ -165,6 +167,18 @@ def shared_data() -> Path:
     """The example lives and expected values that lie beside the checkout, in `../shared/data`."""
     folder = Path(__file__).parents[2] / "shared" / "data"
     return folder if folder.is_dir() else unavailable("no ../shared/data beside the checkout")
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    """
+    Anthropic and OpenAI on 127.0.0.1, as tests.providers says.
+
+    A request that the real ones would refuse fails the test, unless it empties `provider.complaints`.
+    """
+    with serving(Provider()) as provider:
+        yield provider
+    assert provider.complaints == []
 
 
 def forbid_the_network() -> None:
