@@ -1,0 +1,1 @@
+"""Messages: what the night tells its person, and how it gets there."""
