@@ -12,7 +12,7 @@ from typing import Any
 from consolidator.errors import BadInput
 from consolidator.instants import format_instant, parse_instant
 
-FORMAT, VERSION = "consolidator-plan", 1
+FORMAT, VERSION = "consolidator-plan", 2
 STEPS = ("reinforce", "decay", "associate", "shift", "prune", "merge")
 TOTALS = (
     "reinforced",
@@ -23,6 +23,12 @@ TOTALS = (
     "inferred",
     "unlinked",
     "merged",
+    "absorbed",
+    "updated",
+    "distinct",
+    "rejected",
+    "carried_over",
+    "held_back",
     "stale",
 )
 
@@ -52,7 +58,7 @@ class Decision:
     What changes on which row, from what to what, and why.
 
     table, row: "memories" (key,), "associations" (lower, upper) or "scopes" (key,); "" with () where events
-    were seen without effect. revision: of the row before; None where there is no row. before, after: only the
+    were seen without effect. A key below zero is that of a memory which the plan itself writes. revision: of the row before; None where there is no row. before, after: only the
     columns that change; None where the row does not exist. reads: other rows judged by, with their revisions.
     Decisions on one row follow each other in the plan; each counts the revision up by one.
     """
@@ -70,6 +76,45 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
+class Usage:
+    """What an answer cost. kept: how many replies were kept ones, which cost nothing."""
+
+    calls: int = 0
+    kept: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """
+    Memories that look alike, what was found of them, and what changes by that.
+
+    members, ids, texts, revisions: of each memory, in one order: its key, the hash of its content, the content, and
+    the revision of its row when it was read. verdict: merge, update, absorb (text unchanged), distinct, rejected, or
+    waiting for one. how: equal, contained, written, or none. target: the key of the memory that stays; below zero
+    that of one to be written, which is there only once its own decision is applied; None: none. text: the target's.
+    guard: the facts that differ. tries: how often a model was asked in vain. decisions: the target first; they stand
+    or fall together, and those of a later merge stand on those of the merges before it.
+    """
+
+    members: tuple[int, ...]
+    ids: tuple[str, ...]
+    texts: tuple[str, ...] = ()
+    revisions: tuple[int, ...] = ()
+    verdict: str = "waiting"
+    how: str = "none"
+    target: int | None = None
+    text: str = ""
+    because: str = ""
+    guard: tuple[str, ...] = ()
+    tries: int = 0
+    usage: Usage = Usage()
+    decisions: tuple[Decision, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ScopePlan:
     """
     One scope's part of a plan.
@@ -80,7 +125,9 @@ class ScopePlan:
     that have any end. sensitive: closed spans of time in which an activity not known here would change the clock.
     dead_before: association age under which links are dead; unlinked: how many. names: memory key to (id, text)
     for the rows named. because_nothing: step to reason. whole: all or nothing of it holds, for the clock's past is
-    another and every row that counts on it is moved.
+    another and every row that counts on it is moved. merges: what was found to look alike, in the order of its
+    performing. looked_at: keys of memories that no merge pass had seen before this one. settled: hashes of the
+    members of verdicts that wait no more.
     """
 
     key: int
@@ -100,6 +147,9 @@ class ScopePlan:
     notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     time_zone: str = "UTC"
     whole: bool = False
+    merges: tuple[Merge, ...] = ()
+    looked_at: tuple[int, ...] = ()
+    settled: tuple[str, ...] = ()
 
     def of(self, verb: str) -> Iterator[Decision]:
         """The decisions of one verb, in order."""
@@ -195,7 +245,7 @@ def load(path: Path) -> Plan:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Decision | Events):
+    if isinstance(value, Decision | Events | Merge | Usage):
         return {name: _plain(getattr(value, name)) for name in value.__slots__}
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}

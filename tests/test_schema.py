@@ -21,14 +21,15 @@ from consolidator.store.urls import parse_url
 from tests.apart import run_apart, running_apart
 
 NOW = parse_instant("2026-05-30T03:30:00Z")
-COPY = "store.schema-0001.20260530T033000Z.db"
-NEXT = """
+FOLLOWING = f"{int(SCHEMA_VERSION) + 1:04d}"
+COPY = f"store.schema-{SCHEMA_VERSION}.20260530T033000Z.db"
+NEXT = f"""
 import os, signal
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0002"
-down_revision = "0001"
+revision = "{FOLLOWING}"
+down_revision = "{SCHEMA_VERSION}"
 
 def upgrade():
     with op.batch_alter_table("scopes") as table:
@@ -41,16 +42,16 @@ def next_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A program whose schema is one version further. The fixture is the migration, to be written otherwise."""
     folder = tmp_path / "next" / "migrations"
     shutil.copytree(schema.migrations_folder(), folder, ignore=shutil.ignore_patterns("__pycache__"))
-    migration = folder / "versions" / "0002_next.py"
+    migration = folder / "versions" / f"{FOLLOWING}_next.py"
     migration.write_text(NEXT)
     monkeypatch.setattr(schema, "migrations_folder", lambda: folder)
-    monkeypatch.setattr(schema, "SCHEMA_VERSION", "0002")
+    monkeypatch.setattr(schema, "SCHEMA_VERSION", FOLLOWING)
     return migration
 
 
 @pytest.fixture
 def old_store(store_url: str) -> str:
-    """A store of the first version that holds a scope and an identity."""
+    """A store of the version of the program, older than the next one, that holds a scope and an identity."""
     make_old(store_url)
     return store_url
 
@@ -130,30 +131,31 @@ def test_a_percent_sign_in_the_path_of_the_migrations_means_itself(
 def test_migrating_brings_an_older_store_to_the_version_of_the_program(old_store: str, next_version: Path) -> None:
     """The rows stay, the schema is the next one, and the store opens; before, it says what to run."""
     for mode in ("read", "write", "create"):
-        with pytest.raises(StoreUnusable, match="0001 is older than this program's 0002; run `consolidate migrate`"):
+        said = f"{SCHEMA_VERSION} is older than this program's {FOLLOWING}; run `consolidate migrate`"
+        with pytest.raises(StoreUnusable, match=said):
             open_store(old_store, mode=mode)
-    assert schema.check(old_store) == schema.Versions("0001", "0002")
+    assert schema.check(old_store) == schema.Versions(SCHEMA_VERSION, FOLLOWING)
     done = schema.migrate(old_store, now=NOW)
-    assert (done.before, done.after) == ("0001", "0002")
-    assert schema.check(old_store) == schema.Versions("0002", "0002")
+    assert (done.before, done.after) == (SCHEMA_VERSION, FOLLOWING)
+    assert schema.check(old_store) == schema.Versions(FOLLOWING, FOLLOWING)
     with open_store(old_store, mode="read") as store, store.read() as connection:
         assert connection.execute(sa.text("SELECT scope, colour FROM scopes")).all() == [("{}", "blue")]
         assert connection.execute(sa.select(identities.c.hash)).all() == [("abc",)]
-        assert schema.schema_version(connection) == "0002"
+        assert schema.schema_version(connection) == FOLLOWING
 
 
 def test_migrating_a_current_store_does_nothing(store_url: str, tmp_path: Path) -> None:
     """No copy is made where there is nothing to migrate."""
     make_old(store_url)
-    assert schema.migrate(store_url, now=NOW) == schema.Migration("0001", "0001")
+    assert schema.migrate(store_url, now=NOW) == schema.Migration(SCHEMA_VERSION, SCHEMA_VERSION)
     assert not list(tmp_path.glob("*.schema-*"))
 
 
 def test_a_store_newer_than_the_program_is_refused(store_url: str) -> None:
     """Whatever is asked of it, and it stays as it is."""
     with open_store(store_url, mode="create") as store, store.write() as connection:
-        connection.execute(sa.text("UPDATE alembic_version SET version_num = '0002'"))
-    said = "0002 is newer than this program's 0001; upgrade consolidator"
+        connection.execute(sa.text(f"UPDATE alembic_version SET version_num = '{FOLLOWING}'"))
+    said = f"{FOLLOWING} is newer than this program's {SCHEMA_VERSION}; upgrade consolidator"
     for mode in ("read", "write", "create"):
         with pytest.raises(StoreUnusable, match=said):
             open_store(store_url, mode=mode)
@@ -170,7 +172,7 @@ def test_a_migration_that_fails_changes_nothing(old_store: str, next_version: Pa
     with pytest.raises(RuntimeError, match="on purpose"):
         schema.migrate(old_store, now=NOW)
     assert everything(old_store) == before
-    assert schema.check(old_store).store == "0001"
+    assert schema.check(old_store).store == SCHEMA_VERSION
 
 
 def test_a_migration_that_is_killed_changes_nothing(old_store: str, next_version: Path) -> None:
@@ -182,14 +184,14 @@ def test_a_migration_that_is_killed_changes_nothing(old_store: str, next_version
 from pathlib import Path
 from consolidator.store import schema
 schema.migrations_folder = lambda: Path(arguments[1])
-schema.SCHEMA_VERSION = "0002"
+schema.SCHEMA_VERSION = arguments[2]
 schema.migrate(arguments[0], now=0)
 """
     with pytest.raises(AssertionError):
-        run_apart(code, old_store, str(next_version.parents[1]))
+        run_apart(code, old_store, str(next_version.parents[1]), FOLLOWING)
     assert everything(old_store) == before
     next_version.write_text(fine)
-    assert schema.migrate(old_store, now=NOW).after == "0002"
+    assert schema.migrate(old_store, now=NOW).after == FOLLOWING
 
 
 def test_a_migration_that_breaks_a_foreign_key_changes_nothing(old_file: str, next_version: Path) -> None:
@@ -213,9 +215,9 @@ def test_the_file_is_copied_aside_before_it_is_migrated(old_file: str, next_vers
     assert done.copy.stat().st_mode & 0o777 == 0o640
     with closing(sqlite3.connect(done.copy)) as connection:
         assert connection.execute("SELECT scope FROM scopes ORDER BY 1").fetchall() == [("in the log",), ("{}",)]
-        assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [("0001",)]
+        assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [(SCHEMA_VERSION,)]
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    assert schema.check(f"sqlite:///{done.copy}") == schema.Versions("0001", program)
+    assert schema.check(f"sqlite:///{done.copy}") == schema.Versions(SCHEMA_VERSION, program)
     assert {path.name for path in tmp_path.glob("store*")} - {"store.db-wal", "store.db-shm"} == {"store.db", COPY}
 
 
@@ -233,14 +235,14 @@ from pathlib import Path
 from consolidator.store import schema
 import alembic.command
 schema.migrations_folder = lambda: Path(arguments[1])
-schema.SCHEMA_VERSION = "0002"
+schema.SCHEMA_VERSION = arguments[2]
 resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
 schema.migrate(arguments[0], now=0)
 """
-    said = run_apart(code, old_file, str(next_version.parents[1]))
+    said = run_apart(code, old_file, str(next_version.parents[1]), FOLLOWING)
     assert said.startswith(f"StoreUnusable {tmp_path / 'store.db'}: ")
     assert "\n" not in said
-    assert schema.check(old_file).store == "0001"
+    assert schema.check(old_file).store == SCHEMA_VERSION
     assert [path.name for path in tmp_path.glob("store*")] == ["store.db"]
 
 
@@ -251,8 +253,8 @@ def test_two_migrations_at_once_are_one(old_store: str, next_version: Path) -> N
         found = schema.look(connection)
     schema.migrate(old_store, now=NOW)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(schema, "check", lambda _: schema.Versions(found.version, "0002"))
-        assert schema.migrate(old_store, now=NOW) == schema.Migration("0002", "0002")
+        patch.setattr(schema, "check", lambda _: schema.Versions(found.version, FOLLOWING))
+        assert schema.migrate(old_store, now=NOW) == schema.Migration(FOLLOWING, FOLLOWING)
 
 
 def everything(url: str) -> list[str]:
@@ -267,10 +269,10 @@ def everything(url: str) -> list[str]:
 
 
 def dump(connection: sa.Connection) -> list[str]:
-    """The schema of a store as its own catalogue tells it, without Alembic's own table."""
+    """The schema of a store as its own catalogue tells it, spaces apart, without Alembic's own table."""
     statements = CATALOGUE if connection.dialect.name == "postgresql" else ["SELECT name, sql FROM sqlite_master"]
-    rows = [str(tuple(row)) for statement in statements for row in connection.exec_driver_sql(statement)]
-    return sorted(row for row in rows if "alembic_version" not in row)
+    rows = [" ".join(map(str, row)) for statement in statements for row in connection.exec_driver_sql(statement)]
+    return sorted(" ".join(row.split()) for row in rows if "alembic_version" not in row)
 
 
 CATALOGUE = [

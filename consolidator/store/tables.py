@@ -10,7 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-SCHEMA_VERSION = "0001"
+SCHEMA_VERSION = "0002"
 
 metadata = sa.MetaData(
     naming_convention={
@@ -34,6 +34,9 @@ UNSCHEDULED = sa.text("fades_age IS NULL")
 WAITING = sa.text("waiting")
 DIRECT = sa.text("NOT inferred")
 INFERRED = sa.text("inferred")
+FRESH = sa.text("fresh AND status = 'active'")
+OPEN = sa.text("verdict IN ('waiting', 'rejected')")
+UNDER_WAY = sa.text("ended_at IS NULL")
 
 
 def _key() -> sa.Column[int]:
@@ -135,6 +138,12 @@ memories = sa.Table(
     sa.Column("shifts_at", Instant, comment="when the temporal state is next wrong"),
     sa.Column("protected_until", Instant, comment="7 nights after the end of the anchor"),
     sa.Column("revision", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("fresh", sa.Boolean, nullable=False, server_default=sa.true(), comment="no merge pass has seen it"),
+    sa.Column(
+        "lives",
+        sa.JSON(none_as_null=True),
+        comment="bases before it took others in: [strength, at, consolidated], oldest first",
+    ),
     sa.CheckConstraint("strength >= 0 AND strength <= 1", name="strength"),
     sa.CheckConstraint("base_strength >= 0 AND base_strength <= 1", name="base_strength"),
     sa.CheckConstraint("status IN ('active', 'superseded', 'archived')", name="status"),
@@ -145,6 +154,7 @@ memories = sa.Table(
     sa.Index("ix_memories_shifting", "scope_key", "shifts_at", **_where(SHIFTING)),
     sa.Index("ix_memories_unscheduled", "scope_key", "base_at", **_where(UNSCHEDULED)),
     sa.Index("ix_memories_status", "scope_key", "status"),
+    sa.Index("ix_memories_fresh", "scope_key", **_where(FRESH)),
 )
 
 associations = sa.Table(
@@ -161,6 +171,7 @@ associations = sa.Table(
     sa.Column("via", Key, sa.ForeignKey("memories.key"), comment="the middle memory of an inferred link"),
     sa.Column("fades_age", Age, comment="null until a night has seen the row"),
     sa.Column("revision", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("base_mark", sa.BigInteger, comment="the run whose merge set the base: what was linked by then is in it"),
     sa.CheckConstraint("memory_a < memory_b", name="ordered"),
     sa.CheckConstraint("weight >= 0 AND weight <= 1", name="weight"),
     sa.CheckConstraint("inferred = (via IS NOT NULL)", name="via"),
@@ -206,6 +217,7 @@ exposures = sa.Table(
     sa.Column("linked", sa.Boolean, nullable=False, server_default=sa.false(), comment="counted in the weights"),
     sa.Column("in_base", sa.Boolean, nullable=False, server_default=sa.false(), comment="linked before it came here"),
     sa.Column("waiting", sa.Boolean, nullable=False, server_default=sa.true(), comment="no night has seen it"),
+    sa.Column("linked_in", sa.BigInteger, comment="the run that counted it here"),
     sa.UniqueConstraint("turn_key", "memory_key", "mode"),
     sa.Index("ix_exposures_waiting", "scope_key", "at", **_where(WAITING)),
     sa.Index("ix_exposures_memory_key", "memory_key", "at"),
@@ -232,6 +244,7 @@ attributions = sa.Table(
     ),
     sa.Column("mode", sa.Double, comment="1 or 0.5, once used"),
     sa.Column("waiting", sa.Boolean, nullable=False, server_default=sa.true(), comment="no night has seen it"),
+    sa.Column("based_at", Instant, comment="the base it was counted on, where that has moved since and holds it"),
     sa.CheckConstraint("confidence >= -1 AND confidence <= 1", name="confidence"),
     sa.UniqueConstraint("message_id", "memory_key", "at", "evidence", "turn_key", "confidence"),
     sa.Index("ix_attributions_memory_key", "memory_key", "at"),
@@ -270,7 +283,10 @@ verdicts = sa.Table(
     sa.Column("members", sa.JSON, nullable=False, comment="content hashes, sorted"),
     sa.Column("verdict", sa.Text, nullable=False),
     sa.Column("at", Instant, nullable=False),
+    sa.Column("tries", sa.Integer, nullable=False, server_default="0", comment="how often a model was asked in vain"),
+    sa.Column("because", sa.Text),
     sa.UniqueConstraint("scope_key", "members_hash"),
+    sa.Index("ix_verdicts_open", "scope_key", **_where(OPEN)),
 )
 
 runs = sa.Table(
@@ -349,13 +365,19 @@ batches = sa.Table(
     "batches",
     metadata,
     _key(),
-    sa.Column("provider", sa.Text, nullable=False),
-    sa.Column("batch_id", sa.Text, nullable=False),
+    _scope(),
     sa.Column("run_key", Key, sa.ForeignKey("runs.key"), nullable=False),
+    sa.Column("provider", sa.Text, nullable=False),
+    sa.Column("model", sa.Text, nullable=False),
+    sa.Column("token", sa.Text, nullable=False, comment="ours, by which the provider can be asked for the batch"),
+    sa.Column("batch_id", sa.Text, comment="the provider's; null: not known to have been handed in"),
     sa.Column("state", sa.Text, nullable=False),
     sa.Column("submitted_at", Instant, nullable=False),
-    sa.Column("requests", sa.JSON, nullable=False),
+    sa.Column("ended_at", Instant, comment="when its answers were taken in; null: under way"),
+    sa.Column("requests", sa.JSON, nullable=False, comment="by our name of each: what was asked, of which memories"),
+    sa.UniqueConstraint("token"),
     sa.UniqueConstraint("provider", "batch_id"),
+    sa.Index("ix_batches_open", "scope_key", **_where(UNDER_WAY)),
 )
 
 outbox = sa.Table(
