@@ -1,0 +1,120 @@
+"""
+A message: what one night says at one level, and its parts as each channel takes them.
+
+Memory text is in it at `detailed` only, and never in `counts`, which is all that a wake-up call holds.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from consolidator.errors import BadInput
+from consolidator.notify.phrase import checked
+from consolidator.report import Report, as_json, render, words
+from consolidator.report.document import without_texts
+from consolidator.report.markdown import plain
+
+Phrase = Callable[[dict[str, Any], str | None], str | None]
+LEVELS = ("off", "errors", "summary", "detailed")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """
+    name: the run's id, by which a message told twice is known. title: which night it is. counts: one line of numbers.
+
+    document: the report as JSON, as much of it as the level may tell.
+    """
+
+    name: str
+    title: str
+    level: str
+    text: str
+    markdown: str
+    counts: str
+    document: Mapping[str, Any]
+
+
+def message_of(
+    report: Report,
+    *,
+    level: str,
+    error_notification: bool = True,
+    quiet: bool = False,
+    phrase: Phrase | None = None,
+    persona: str | None = None,
+) -> Message | None:
+    """
+    What a night says at a level; None where it says nothing.
+
+    error_notification: false mutes a night that failed, whatever the level, and at `errors` all. quiet: a night
+    without work and without trouble says nothing. phrase: puts the facts of a sound night into words for `summary`;
+    where it gives None, or words that cannot be trusted, the rule's are used. A preview says nothing.
+    """
+    if level not in LEVELS:
+        raise BadInput(f"{level!r} is no level of a message; there are {', '.join(LEVELS)}")
+    problem, failure = words.problem(report), words.failure(report)
+    if report.dry_run or (not error_notification and (failure or level == "errors")):
+        return None
+    if quiet and not problem and not words.work(report):
+        return None
+    text = render(report, level)
+    if not text:
+        return None
+    markdown = render(report, level, "markdown")
+    if level == "summary" and phrase is not None and words.work(report) and not failure:
+        friendly = checked(phrase(facts(report), persona), facts(report), sentences=2 if problem else 3)
+        if friendly:
+            text = " ".join(filter(None, [friendly, problem]))
+            markdown = plain(text)
+    document = as_json(report)
+    return Message(
+        name=report.run_id or f"night-{report.as_of}",
+        title=_title(report),
+        level=level,
+        text=text,
+        markdown=markdown,
+        counts=_counts(report),
+        document=document if level == "detailed" else without_texts(document),
+    )
+
+
+def facts(report: Report) -> dict[str, Any]:
+    """
+    What a model may know of a night to speak of it: numbers that are not zero, no names, no memory text.
+
+    No date either, whose numbers could be taken for counts.
+    """
+    told: dict[str, Any] = {
+        "done": {words.LABELS[name]: report.totals[name] for name in words.told(report) if report.totals[name]}
+    }
+    if report.earlier:
+        told[f"average of {words.nights_before(report)}"] = {
+            words.LABELS[name]: report.average[name] for name in words.told(report)
+        }
+    return told
+
+
+def trial(channel: str) -> Message:
+    """What `notify test` sends: short, with signs that a wrong dialect would show."""
+    text = f"A test of the channel {channel}: *stars*, <tags> & 会议 🙂 arrive as they are."
+    return Message(
+        name="test",
+        title="A test of consolidator's messages",
+        level="summary",
+        text=text,
+        markdown=plain(text),
+        counts="A test of consolidator's messages.",
+        document={"test": True},
+    )
+
+
+def _title(report: Report) -> str:
+    failure = words.FAILED.get(report.exit_code) if words.failure(report) else None
+    return f"{failure}: {words.heading(report)}" if failure else words.heading(report)
+
+
+def _counts(report: Report) -> str:
+    """Numbers alone: nothing that was read from a store, a file or a provider is in it."""
+    done = [f"{words.LABELS[name]} {report.totals[name]:,}" for name in words.told(report) if report.totals[name]]
+    return f"{_title(report)}: {', '.join(done) or 'nothing to report'}."
