@@ -21,12 +21,13 @@ LEVELS = ("off", "errors", "summary", "detailed")
 @dataclass(frozen=True, slots=True)
 class Message:
     """
-    name: the run's id, by which a message told twice is known. title: which night it is. counts: one line of numbers.
+    name: the run's id, by which a message told twice is known. kind: what it is about. title: which night it is.
 
-    document: the report as JSON, as much of it as the level may tell.
+    counts: one line of numbers. document: the report as JSON, as much of it as the level may tell.
     """
 
     name: str
+    kind: str
     title: str
     level: str
     text: str
@@ -70,6 +71,7 @@ def message_of(
     document = as_json(report)
     return Message(
         name=report.run_id or f"night-{report.as_of}",
+        kind="night",
         title=_title(report),
         level=level,
         text=text,
@@ -100,6 +102,7 @@ def trial(channel: str) -> Message:
     text = f"A test of the channel {channel}: *stars*, <tags> & 会议 🙂 arrive as they are."
     return Message(
         name="test",
+        kind="test",
         title="A test of consolidator's messages",
         level="summary",
         text=text,

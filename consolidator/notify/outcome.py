@@ -11,7 +11,6 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 
 from consolidator.instants import SECOND, from_datetime
-from consolidator.report.tame import one_line
 
 TOO_MANY = 429
 _PASSING = {408, 409, 425, TOO_MANY}  # of the 400s: may be otherwise a while later
@@ -23,7 +22,7 @@ _DEPTH = 12
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """
-    delivered: whether the other side took it. reason: why not, for a person.
+    delivered: whether the other side took it. reason: why not; whoever keeps or shows it hides secrets first.
 
     for_good: trying the same again cannot help. wait_seconds: how long the other side asks to be left alone.
     """
@@ -39,7 +38,7 @@ DELIVERED = Outcome(delivered=True)
 
 def failed(reason: str, *, for_good: bool = False, wait_seconds: float = 0.0) -> Outcome:
     """A message that was not taken."""
-    return Outcome(delivered=False, reason=one_line(reason), for_good=for_good, wait_seconds=wait_seconds)
+    return Outcome(delivered=False, reason=reason, for_good=for_good, wait_seconds=wait_seconds)
 
 
 def answered(status: int, *, wait_seconds: float = 0.0, said: str = "") -> Outcome:
@@ -52,7 +51,7 @@ def answered(status: int, *, wait_seconds: float = 0.0, said: str = "") -> Outco
         name = HTTPStatus(status).phrase
     except ValueError:
         name = "no known status"
-    reason = f"answered {status} ({name})" + (f": {one_line(said, _SAID_LENGTH)}" if said.strip() else "")
+    reason = f"answered {status} ({name})" + (f": {said.strip()}" if said.strip() else "")
     return failed(reason, for_good=400 <= status < 500 and status not in _PASSING, wait_seconds=wait_seconds)
 
 

@@ -34,8 +34,8 @@ MADE_UP = [
 ]
 UNFIT = [
     "", "   ", "\n", "I can't help with that.", "I’m sorry, but I cannot.", "As an AI, I have no nights.",
-    "抱歉，我不能。", "See https://evil.example for more.", "@everyone wake up!", "One. Two. Three. Four.", "x" * (LONGEST + 1),
-    "好。好。好。好。",
+    "抱歉，我不能。", "See https://evil.example for more.", "@everyone wake up!", "One. Two. Three. Four.",
+    "x" * (LONGEST + 1), "好。好。好。好。",
 ]  # fmt: skip
 
 
