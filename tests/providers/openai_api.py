@@ -10,6 +10,7 @@ from tests.providers.valid import check_openai_schema, check_parameters
 from tests.providers.wire import EPOCH, Call, Refused, Reply, json_reply, tokens_of
 
 if TYPE_CHECKING:
+    from tests.providers.batches import Item
     from tests.providers.provider import Provider
 
 ERRORS = {400: ("invalid_request_error", None), 401: ("invalid_request_error", "invalid_api_key")}
@@ -18,6 +19,10 @@ ERRORS |= {429: ("requests", "rate_limit_exceeded"), 503: ("server_error", "serv
 STOPS = {"end": "stop", "cut off": "length", "refusal": "stop", "filtered": "content_filter"}
 REQUEST_ID_HEADER = "x-request-id"
 MODELS = ("gpt-6-astra", "gpt-5.4-mini", "text-embedding-3-small", "text-embedding-3-large", "text-embedding-ada-002")
+WHY_NOT = {
+    "expired": ("batch_expired", "This request could not be executed before the completion window expired."),
+    "canceled": ("batch_cancelled", "This request was not executed because the batch was cancelled."),
+}
 MOST_INPUTS = 2048
 MOST_TOKENS_OF_ONE = 8192
 MOST_TOKENS = 300_000
@@ -123,7 +128,7 @@ def create_embeddings(provider: "Provider", call: Call) -> Reply:
     if dimensions is not None and (model == "text-embedding-ada-002" or not 1 <= dimensions <= whole):
         raise Refused(400, f"This model does not support specifying dimensions of {dimensions}.")
     tokens = sum(map(tokens_of, texts))
-    provider.embedded_now(call, texts, tokens)
+    provider.note_embedding([(text, tokens_of(text)) for text in texts])
     data = []
     for at, text in enumerate(texts):
         vector = provider.vector_of(text, model, dimensions)
@@ -161,6 +166,19 @@ def get_model(provider: "Provider", call: Call) -> Reply:
 
 def model_of(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": EPOCH, "owned_by": "openai"}
+
+
+def line_of(item: "Item") -> dict[str, Any]:
+    """The line of a batch's output or error file."""
+    name = f"batch_req_{item.custom_id}"
+    error = response = None
+    if item.outcome in WHY_NOT:
+        error = dict(zip(("code", "message"), WHY_NOT[item.outcome], strict=True))
+    else:
+        good = item.outcome == "succeeded"
+        body = item.reply if good else error_of(item.status, item.message)
+        response = {"status_code": 200 if good else item.status, "request_id": f"req_{item.custom_id}", "body": body}
+    return {"id": name, "custom_id": item.custom_id, "response": response, "error": error}
 
 
 ROUTES = (

@@ -89,7 +89,7 @@ class Handler(BaseHTTPRequestHandler):
         except ConnectionError:
             self.close_connection = True
         except Exception as error:
-            provider.complaints.append(f"the test server itself failed at {self.command} {self.path}: {error!r}")
+            provider.complain(f"the test server itself failed at {self.command} {self.path}: {error!r}")
             self.close_connection = True
             raise
         finally:

@@ -47,6 +47,10 @@ class Refused(Exception):
         super().__init__(message)
         self.status, self.message, self.code, self.complaint = status, message, code, complaint
 
+    @property
+    def reason(self) -> tuple[int, str]:
+        return self.status, self.message
+
 
 class Failing(Exception):
     """The answer for this call is that it goes wrong."""
@@ -55,13 +59,21 @@ class Failing(Exception):
         super().__init__(behaviour.name)
         self.behaviour = behaviour
 
+    @property
+    def reason(self) -> tuple[int, str]:
+        return self.behaviour.status or 500, self.behaviour.message or "Internal server error"
+
 
 def json_reply(value: Any, status: int = 200, **headers: str) -> Reply:
-    return Reply(status, json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"), headers=headers)
+    return Reply(status, as_json(value).encode("utf-8", "replace"), headers=headers)
+
+
+def as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def json_lines(values: list[Any]) -> bytes:
-    return b"".join(json.dumps(value, ensure_ascii=False).encode() + b"\n" for value in values)
+    return b"".join(as_json(value).encode("utf-8", "replace") + b"\n" for value in values)
 
 
 def tokens_of(text: str) -> int:
