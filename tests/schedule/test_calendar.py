@@ -35,7 +35,7 @@ def test_a_daily_job_is_due_on_every_date_once(zone: str, year: int, cron: str) 
         local = to_datetime(at).astimezone(place)
         wanted = datetime(day.year, day.month, day.day, hour, minute, tzinfo=place)
         exists = wanted.astimezone(UTC).astimezone(place) == wanted
-        if exists and not local == datetime(day.year, day.month, day.day, tzinfo=place):
+        if exists and local != datetime(day.year, day.month, day.day, tzinfo=place):
             assert at == from_datetime(wanted)
         before = to_datetime(at - 60_000_000).astimezone(place)
         gap = (local.replace(tzinfo=None) - before.replace(tzinfo=None)) > timedelta(minutes=1)
