@@ -13,7 +13,7 @@ from consolidator.laws.fading import DEAD, fades_age
 from consolidator.plan import Decision, Events, ScopePlan
 from consolidator.soon import note_fading
 from consolidator.steps import associate, decay, merge, prune, reinforce, shift
-from consolidator.steps.rows import fading_ages
+from consolidator.steps.rows import Link, fading_ages
 from consolidator.store import gather
 from consolidator.store import legs as leg_rows
 from consolidator.store.aliases import resolve
@@ -70,7 +70,7 @@ def decide_scope(
     _shift(night, decides="shift" in asked)
     pruned = night.take(prune.prune(night.memories.values(), clock=clock, now=now)) if "prune" in asked else []
     if "associate" in asked or pruned:
-        infer_links(night, pruned)
+        infer_links(night, archived=_rows(pruned, "archived"), revived=_rows(pruned, "revived"))
     dead_before = float(clock.age(now, ASSOCIATION)) if "decay" in asked else None
     unlinked = count_dead(night, dead_before) if dead_before is not None else 0
     consumes = bool(night.unscheduled) or any(decision.events for decision in night.decisions)
@@ -193,7 +193,7 @@ def _associate(night: Night, span: tuple[int, int] | None) -> None:
         }
         links, late = links | grown, late | grown.keys()
     history = {
-        pair: [event for turn in past for event in associate.counted_before(turn, pair)]
+        pair: [event for turn in past for event in associate.counted_before(turn, pair, _base_mark(links.get(pair)))]
         for pair, past in gather.turns_counted(conn, late, now=now).items()
     }
     decisions, night.links = associate.link(together, links, history, scope_key=key, clock=night.clock, now=now)
@@ -210,6 +210,10 @@ def _associate(night: Night, span: tuple[int, int] | None) -> None:
     night.known_exposures = unknown | {one.key for exposures in turns.values() for one in exposures if one.new}
     if not decisions:
         night.because["associate"] = "no two memories were shown together since the last night"
+
+
+def _base_mark(row: Link | None) -> int | None:
+    return None if row is None or row.inferred else row.base_mark
 
 
 def _shift(night: Night, *, decides: bool) -> None:
@@ -242,6 +246,10 @@ def _keep_clock(night: Night, old: Clock, rates: Rates) -> None:
     night.decisions += decided
     if not decided:
         night.because["decay"] = "no activity since the last night; the clock is a matter of arithmetic"
+
+
+def _rows(decisions: Iterable[Decision], verb: str) -> set[int]:
+    return {one.row[0] for one in decisions if one.verb == verb}
 
 
 def _in_order(decisions: list[Decision]) -> list[Decision]:

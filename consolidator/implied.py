@@ -1,26 +1,30 @@
 """What the links of a night imply: the legs around what changed, read as far as they can matter, and judged."""
 
-from collections.abc import Iterable
-from functools import partial
+from collections.abc import Collection, Iterable
 
 import networkx as nx
 
 from consolidator.laws.association import INFERRED_FROM, Inference, Pair
 from consolidator.laws.clock import ASSOCIATION, NEVER
 from consolidator.laws.fading import DEAD, value_at
-from consolidator.plan import Decision, Values
+from consolidator.plan import Values
 from consolidator.steps import associate
-from consolidator.store import gather
 from consolidator.store import legs as leg_rows
+from consolidator.store.overlay import Overlay
 from consolidator.tonight import Night
 
 
-def infer_links(night: Night, pruned: Iterable[Decision]) -> None:
-    """Judge what links that changed, and memories that were archived or revived, imply; decide it."""
-    conn, now = night.conn, night.now
+def infer_links(
+    night: Night, *, archived: Collection[int] = (), revived: Collection[int] = (), rows: Overlay | None = None
+) -> None:
+    """
+    Judge what links that changed, and memories that were archived (or superseded) or revived, imply; decide it.
+
+    rows: how links and memories are read, where decisions of before are not in the store yet.
+    """
+    stored, now = rows or Overlay(night.conn), night.now
+    archived, revived = frozenset(archived), frozenset(revived)
     age = float(night.clock.age(now, ASSOCIATION))
-    archived = {decision.row[0] for decision in pruned if decision.verb == "archived"}
-    revived = {decision.row[0] for decision in pruned if decision.verb == "revived"}
     legs: nx.Graph = nx.Graph()
     weights = value_at(age, [row.fades_age or 0.0 for row in night.links.values()], floor=DEAD).tolist()
     strong = (leg for leg in zip(night.links, weights, strict=True) if leg[1] >= INFERRED_FROM)
@@ -34,7 +38,7 @@ def infer_links(night: Night, pruned: Iterable[Decision]) -> None:
 
     def load(middles: Iterable[int]) -> None:
         asked = set(middles)
-        leg_rows.legs_of(conn, legs, asked, age=age, least=INFERRED_FROM, changed=night.links)
+        stored.legs_of(legs, asked, age=age, changed=night.links)
         for (a, b), weight in (leg for middle in asked for leg in unseen.get(middle, ())):
             legs.add_edge(a, b, weight=weight)
 
@@ -42,33 +46,33 @@ def infer_links(night: Night, pruned: Iterable[Decision]) -> None:
     closed = {row.key for row in night.memories.values() if row.status != "active"}
 
     def inference() -> Inference:
-        closed.update(leg_rows.not_active(conn, legs.nodes - met))
+        closed.update(stored.not_active(legs.nodes - met))
         met.update(legs)
-        return Inference(legs, closed=frozenset(closed), named=partial(gather.ids_of, conn))
+        return Inference(legs, closed=frozenset(closed), named=stored.ids_of)
 
     def revisions(asked: Iterable[Pair]) -> dict[Pair, int | None]:
-        return {pair: row.revision for pair, row in leg_rows.links_of(conn, asked).items()}
+        return {pair: row.revision for pair, row in stored.links_of(asked).items()}
 
     touched = {end for pair in night.links for end in pair} | revived
     load(touched)
     changed = [*night.links, *((min(a, b), max(a, b)) for a, b in legs.edges(revived))]
     altered = frozenset(changed)
     implied = inference().around(changed)
-    rows = leg_rows.links_of(conn, implied)
-    fades = {pair: night.link_ages.get(pair, row.fades_age) for pair, row in rows.items()}
-    direct = {pair for pair, row in rows.items() if not row.inferred and (fades[pair] or age) >= age}
-    direct |= night.links.keys() | {pair for pair, row in rows.items() if row.weight_at > now}
-    dead = {pair: row for pair, row in rows.items() if not row.inferred and pair not in direct}
+    there = stored.links_of(implied)
+    fades = {pair: night.link_ages.get(pair, row.fades_age) for pair, row in there.items()}
+    direct = {pair for pair, row in there.items() if not row.inferred and (fades[pair] or age) >= age}
+    direct |= night.links.keys() | {pair for pair, row in there.items() if row.weight_at > now}
+    dead = {pair: row for pair, row in there.items() if not row.inferred and pair not in direct}
     fates: dict[int, int] = {}
     fated = archived | revived
     for decision in night.decisions:
         if decision.table == "memories" and decision.row[0] in fated:
             fates.setdefault(decision.row[0], decision.revision or 0)
-    judged = {pair: row for pair, row in rows.items() if row.inferred}
-    for pair, row in leg_rows.inferred_via(conn, touched).items():
+    judged = {pair: row for pair, row in there.items() if row.inferred}
+    for pair, row in stored.inferred_via(touched).items():
         if any((min(end, row.via or 0), max(end, row.via or 0)) in altered for end in pair):
             judged[pair] = row
-    judged |= leg_rows.inferred_via(conn, archived) | leg_rows.inferred_between(conn, archived)
+    judged |= stored.inferred_via(archived) | stored.inferred_between(archived)
     judged = {pair: row for pair, row in judged.items() if pair not in direct and row.weight_at <= now}
     fresh = associate.newly_implied(inference(), implied, judged, direct)
     load({end for pair in judged.keys() | fresh.keys() for end in pair})

@@ -58,9 +58,10 @@ class Decision:
     What changes on which row, from what to what, and why.
 
     table, row: "memories" (key,), "associations" (lower, upper) or "scopes" (key,); "" with () where events
-    were seen without effect. A key below zero is that of a memory which the plan itself writes. revision: of the row before; None where there is no row. before, after: only the
-    columns that change; None where the row does not exist. reads: other rows judged by, with their revisions.
-    Decisions on one row follow each other in the plan; each counts the revision up by one.
+    were seen without effect. A key below zero is that of a memory which the plan itself writes. revision: of the row
+    before; None where there is no row. before, after: only the columns that change; None where the row does not
+    exist. reads: other rows judged by, with their revisions. Decisions on one row follow each other in the plan;
+    each counts the revision up by one.
     """
 
     step: str

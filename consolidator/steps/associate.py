@@ -12,7 +12,11 @@ from consolidator.steps.rows import Link
 
 
 class Exposure(NamedTuple):
-    """One showing of a memory (aliases followed) in a turn; `new` where no night has seen it."""
+    """
+    One showing of a memory (aliases followed) in a turn; `new` where no night has seen it.
+
+    linked_in: the run that counted it here, where that is known.
+    """
 
     key: int
     memory: int
@@ -23,6 +27,7 @@ class Exposure(NamedTuple):
     linked: bool
     in_base: bool
     new: bool
+    linked_in: int | None = None
 
 
 class CoRetrieval(NamedTuple):
@@ -54,11 +59,19 @@ def counted(turn: Iterable[Exposure]) -> set[Pair]:
     return {pair for pair, _, _ in pairs(_shown(one for one in turn if one.linked))}
 
 
-def counted_before(turn: Iterable[Exposure], pair: Pair) -> list[tuple[int, float]]:
-    """When and how much a turn, as counted here by earlier nights, linked a pair; nothing that came in its base."""
+def counted_before(turn: Iterable[Exposure], pair: Pair, base_mark: int | None = None) -> list[tuple[int, float]]:
+    """
+    When and how much a turn, as counted here by earlier nights, linked a pair; nothing that is in its base.
+
+    base_mark: the run whose merge set that base, where one did.
+    """
     exposures = [one for one in turn if one.linked]
-    based = {known for known, _, _ in pairs(_shown(one for one in exposures if one.in_base))}
+    based = {known for known, _, _ in pairs(_shown(one for one in exposures if _is_based(one, base_mark)))}
     return [(at, amount) for known, at, amount in pairs(_shown(exposures)) if known == pair and pair not in based]
+
+
+def _is_based(one: Exposure, base_mark: int | None) -> bool:
+    return one.in_base or (base_mark is not None and (one.linked_in is None or one.linked_in <= base_mark))
 
 
 def _shown(exposures: Iterable[Exposure]) -> list[Shown]:
@@ -134,9 +147,10 @@ def link(
         because = _because(turns, pair in history, current, value)
         events_of = Events(exposures=tuple(dict.fromkeys([(key, True) for one in turns for key in one.exposures])))
         head = {"weight": value, "weight_at": at, "fades_age": age}
-        decisions.append(_decide("linked", pair, row, head, because, scope_key, events_of))
+        decisions.append(change_link("linked", pair, row, head, because, scope_key, events_of))
         base = (row.base_weight, row.base_at) if row and not row.inferred else (0.0, None)
-        changed[pair] = Link((row.revision or 0) + 1 if row else 0, value, at, *base, False, None, age)
+        mark = row.base_mark if row and not row.inferred else None
+        changed[pair] = Link((row.revision or 0) + 1 if row else 0, value, at, *base, False, None, age, mark)
     return decisions, changed
 
 
@@ -198,11 +212,11 @@ def _imply(
     reads += [("memories", (key,), fates[key]) for key in (*pair, middle) if key is not None and key in fates]
     if path is None:
         because = "no path of 0.1 or more is left"
-        return _decide("inferred", pair, row, None, because, scope_key, reads=tuple(reads))
+        return change_link("inferred", pair, row, None, because, scope_key, reads=tuple(reads))
     fades = float(fades_age(clock.age(now, ASSOCIATION), path[0], floor=DEAD))
     head = {"weight": path[0], "weight_at": now, "inferred": True, "via": path[1], "fades_age": fades}
     because = f"its legs multiply to {path[0]:.3f}"
-    return _decide("inferred", pair, row, head, because, scope_key, reads=tuple(reads))
+    return change_link("inferred", pair, row, head, because, scope_key, reads=tuple(reads))
 
 
 def newly_implied(
@@ -227,7 +241,7 @@ def _differs(row: Link, path: tuple[float, int], clock: Clock, now: int) -> bool
     return row.via != path[1] or abs(weight - path[0]) > 1e-12
 
 
-def _decide(
+def change_link(
     verb: str,
     pair: Pair,
     row: Link | None,
@@ -236,22 +250,25 @@ def _decide(
     scope_key: int,
     events: Events = Events(),
     reads: tuple[tuple[str, Row, int | None], ...] = (),
+    step: str = "associate",
 ) -> Decision:
+    """The decision on a link that has this row, or none: what it has afterwards, or None to remove it."""
     if row is None:
         whole = {"scope_key": scope_key, "base_weight": 0.0, "base_at": None, "inferred": False, "via": None}
         before, after = None, {**whole, **(head or {})}
     elif head is None:
         before, after = {"scope_key": scope_key, **_columns(row)}, None
     else:
-        grounded = {"base_weight": 0.0, "base_at": None} if row.inferred != (verb == "inferred") else {}
+        grounded = {"base_weight": 0.0, "base_at": None, "base_mark": None}
+        grounded = grounded if row.inferred != (verb == "inferred") else {}
         after = {**({"inferred": False, "via": None} if row.inferred else {}), **grounded, **head}
         before = {name: getattr(row, name) for name in after}
     revision = row.revision if row else None
-    return Decision("associate", verb, "associations", pair, revision, before, after, because, reads, events)
+    return Decision(step, verb, "associations", pair, revision, before, after, because, reads, events)
 
 
 def _columns(row: Link) -> dict[str, object]:
-    names = ("weight", "weight_at", "base_weight", "base_at", "inferred", "via", "fades_age")
+    names = ("weight", "weight_at", "base_weight", "base_at", "inferred", "via", "fades_age", "base_mark")
     return {name: getattr(row, name) for name in names}
 
 

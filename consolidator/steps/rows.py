@@ -44,7 +44,11 @@ class Memory(NamedTuple):
 
 
 class Link(NamedTuple):
-    """An association's row; `revision` is None where there is no row yet."""
+    """
+    An association's row; `revision` is None where there is no row yet.
+
+    base_mark: the run whose merge set the base, which holds all that was linked by then.
+    """
 
     revision: int | None
     weight: float
@@ -54,6 +58,7 @@ class Link(NamedTuple):
     inferred: bool
     via: int | None
     fades_age: float | None
+    base_mark: int | None = None
 
 
 Memories = Mapping[int, Memory]

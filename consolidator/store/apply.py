@@ -77,7 +77,7 @@ def _apply(
         fails = "a part of it has changed, and it changes the past of the clock for all"
         return [], [(one, fails) for one in part.decisions], fails
     _write(conn, done)
-    _consume(conn, done)
+    _consume(conn, done, run)
     scheduled = _schedule(conn, part, tokens)
     if done or scheduled:
         _journal(conn, run, part.key, done, scheduled)
@@ -138,7 +138,7 @@ def _write_alike(conn: sa.Connection, alike: Mapping[tuple[str, str, tuple[str, 
                 write_segments(conn, one.row[0], (one.after or {})["segments"])
 
 
-def _consume(conn: sa.Connection, done: Sequence[Decision]) -> None:
+def _consume(conn: sa.Connection, done: Sequence[Decision], run: Run) -> None:
     rated = {row[0]: row for one in done for row in one.events.attributions}
     shown = dict(exposure for one in done for exposure in one.events.exposures)
     counted = (
@@ -149,8 +149,10 @@ def _consume(conn: sa.Connection, done: Sequence[Decision]) -> None:
     )
     for_each(conn, counted, ("row", "target", "factor"), [row for row in rated.values() if row[1]])
     linked = sa.update(exposures).where(exposures.c.key == sa.bindparam("row"))
-    linked = linked.values(waiting=sa.false(), linked=sa.true())
-    for_each(conn, linked, ("row",), [(key,) for key, counts in shown.items() if counts])
+    linked = linked.values(waiting=sa.false(), linked=sa.true(), linked_in=sa.bindparam("run"))
+    counts_here = [key for key, counts in shown.items() if counts]
+    run_key = run.stamp(conn) if counts_here else None
+    for_each(conn, linked, ("row", "run"), [(key, run_key) for key in counts_here])
     for table, keys in (
         (attributions, [key for key, target, _ in rated.values() if not target]),
         (exposures, [key for key, counts in shown.items() if not counts]),

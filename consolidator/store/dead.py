@@ -16,7 +16,7 @@ ROWS_A_TRANSACTION = 20_000
 UNLINKED = "unlinked"
 
 _MEMORIES = ("memory_a", "memory_b", "via")
-_REST = ("weight", "weight_at", "base_weight", "base_at", "inferred", "fades_age", "revision")
+_REST = ("weight", "weight_at", "base_weight", "base_at", "inferred", "fades_age", "revision", "base_mark")
 _COLUMNS = [associations.c[name] for name in (*_MEMORIES, *_REST)]
 
 
@@ -70,7 +70,8 @@ def give_back(conn: sa.Connection, rows: Iterable[sa.Row[Any]]) -> int:
     for row in rows:
         if row.verb != UNLINKED:
             continue
-        dead = [dict(zip((*_MEMORIES, *_REST), values, strict=True)) for values in json.loads(row.events)["dead"]]
+        told = json.loads(row.events)["dead"]  # without `base_mark` where an older version wrote it
+        dead = [dict(zip((*_MEMORIES, *_REST), values, strict=False)) for values in told]
         asked = keyed(conn, a=[one["memory_a"] for one in dead], b=[one["memory_b"] for one in dead])
         both = sa.and_(associations.c.memory_a == asked.c.a, associations.c.memory_b == asked.c.b)
         there = {tuple(pair) for pair in conn.execute(sa.select(asked.c.a, asked.c.b).join(associations, both))}

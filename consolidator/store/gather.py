@@ -276,6 +276,7 @@ def _turns(conn: sa.Connection, keys: sa.Select[Any], now: int) -> tuple[dict[in
             exposures.c.linked,
             exposures.c.in_base,
             exposures.c.waiting,
+            exposures.c.linked_in,
         )
         .join(asked, exposures.c.turn_key == asked.c.turn_key)
         .where(exposures.c.at <= now)
@@ -291,11 +292,11 @@ def _turns(conn: sa.Connection, keys: sa.Select[Any], now: int) -> tuple[dict[in
     )
     by_turn: dict[int, list[Exposure]] = {}
     unknown: set[int] = set()
-    for turn, key, memory, mode, score, at, linked, in_base, waits in rows:
+    for turn, key, memory, mode, score, at, linked, in_base, waits, linked_in in rows:
         end = ends[memory]
         if end in names:
             by_turn.setdefault(turn, []).append(
-                Exposure(key, end, names[end], mode, score, at, linked, in_base, waits and not linked)
+                Exposure(key, end, names[end], mode, score, at, linked, in_base, waits and not linked, linked_in)
             )
             if waits and linked:
                 unknown.add(key)

@@ -58,6 +58,17 @@ def links_based_before(conn: sa.Connection, scope_key: int, before: int, *, now:
     )
 
 
+def direct_of(conn: sa.Connection, keys: Iterable[int]) -> dict[Pair, Link]:
+    """Direct association rows of which one of these memories is an end."""
+    ends = sorted(set(keys))
+    found: dict[Pair, Link] = {}
+    for column in (associations.c.memory_a, associations.c.memory_b):
+        table = keyed(conn, key=ends)
+        query = sa.select(associations.c.memory_a, associations.c.memory_b, *_LINK)
+        found |= _links(conn, query.join(table, column == table.c.key).where(DIRECT))
+    return found
+
+
 def inferred_via(conn: sa.Connection, keys: Iterable[int]) -> dict[Pair, Link]:
     """Inferred links of which one of these memories is the middle."""
     return _inferred(conn, associations.c.via, keys)

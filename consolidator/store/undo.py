@@ -171,7 +171,7 @@ def _let_wait(conn: sa.Connection, events: Iterable[Any], rows: Iterable[sa.Row[
     changes: list[tuple[sa.Table, Iterable[int], dict[str, Any]]] = [
         (attributions, set(counted) - kept, {**uncounted, "mode": None}),
         (attributions, kept.intersection(counted), uncounted),
-        (exposures, linked, {"waiting": True, "linked": False}),
+        (exposures, linked, {"waiting": True, "linked": False, "linked_in": None}),
     ]
     for table, name in ((attributions, "attribution"), (exposures, "exposure")):
         seen = [token[2] for token in events if token[:2] == ("seen", name)]
