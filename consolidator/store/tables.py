@@ -10,7 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-SCHEMA_VERSION = "0002"
+SCHEMA_VERSION = "0003"
 
 metadata = sa.MetaData(
     naming_convention={
@@ -34,6 +34,7 @@ UNSCHEDULED = sa.text("fades_age IS NULL")
 WAITING = sa.text("waiting")
 DIRECT = sa.text("NOT inferred")
 INFERRED = sa.text("inferred")
+TO_SEND = sa.text("next_at IS NOT NULL")
 FRESH = sa.text("fresh AND status = 'active'")
 OPEN = sa.text("verdict IN ('waiting', 'rejected')")
 UNDER_WAY = sa.text("ended_at IS NULL")
@@ -384,15 +385,24 @@ outbox = sa.Table(
     "outbox",
     metadata,
     _key(),
-    sa.Column("idempotency_key", sa.Text, nullable=False),
+    sa.Column("idempotency_key", sa.Text, nullable=False, comment="the same for every try"),
     sa.Column("run_key", Key, sa.ForeignKey("runs.key")),
+    sa.Column("message", sa.Text, nullable=False, comment="the parts of one have the same"),
     sa.Column("channel", sa.Text, nullable=False),
-    sa.Column("payload", sa.JSON, nullable=False),
+    sa.Column("part", sa.Integer, nullable=False),
+    sa.Column("payload", sa.JSON, nullable=False, comment="without its text once delivered"),
+    sa.Column("created_at", Instant, nullable=False),
     sa.Column("attempts", sa.Integer, nullable=False, server_default="0"),
-    sa.Column("next_at", Instant),
+    sa.Column("next_at", Instant, comment="null: delivered or given up"),
+    sa.Column("not_before", Instant, comment="until when the channel asks to be left alone"),
+    sa.Column("claim", sa.Text, comment="who is sending it"),
+    sa.Column("claimed_until", Instant, comment="after it, whoever was sending is taken for dead"),
     sa.Column("delivered_at", Instant),
+    sa.Column("reason", sa.Text, comment="why the last try failed"),
     sa.UniqueConstraint("idempotency_key"),
-    sa.Index("ix_outbox_next_at", "next_at"),
+    sa.Index("ix_outbox_waiting", "next_at", **_where(TO_SEND)),
+    sa.Index("ix_outbox_message", "message", "channel"),
+    sqlite_autoincrement=True,
 )
 
 tombstones = sa.Table(
