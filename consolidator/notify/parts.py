@@ -41,7 +41,7 @@ def parts_of(message: Message, channel: Channel) -> list[dict[str, Any]]:
     for number, part in enumerate(cut[:MOST_PARTS], 1):
         rest = message.name if number == MOST_PARTS < len(cut) and way.limit >= _SMALL else ""
         body = kept.write([*part, *_numbered(number, len(cut), rest)])
-        parts.append(head | {"form": form, "body": body, "part": number, "parts": len(cut)})
+        parts.append(head | {"form": form, "body": body, "part": number, "parts": min(len(cut), MOST_PARTS)})
     if isinstance(channel, WebhookChannel):
         parts[0] |= {"markdown": message.markdown, "document": message.document}
     return parts
