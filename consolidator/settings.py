@@ -7,15 +7,17 @@ A file is YAML 1.2, so `no` stays a word. Unknown keys are refused and the neare
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from consolidator.errors import BadInput
+from consolidator.notify.channels import CHANNELS, Channel
 
 FILE_NAME = "schedules.yaml"
 Level = Literal["off", "errors", "summary", "detailed"]
 LEVELS: tuple[str, ...] = get_args(Level)
+ChannelName = Annotated[str, Field(pattern=r"^[\w.-]{1,64}$")]
 
 
 class _Section(BaseModel):
@@ -86,7 +88,7 @@ class Settings(_Section):
     Everything that can be set.
 
     store: a SQLite path (relative to the file it is written in) or a URL; None: the store in the user's data folder.
-    report: how much `run` prints.
+    report: how much `run` prints. channels: where messages go, by names of your own.
     """
 
     store: str | None = Field(None, min_length=1)
@@ -94,6 +96,7 @@ class Settings(_Section):
     embedding: Embedding = Embedding()
     merge: Merge = Merge()
     report: Level = "detailed"
+    channels: dict[ChannelName, Channel] = {}
 
 
 def load_settings(path: Path) -> Settings:
@@ -135,8 +138,10 @@ def _read_yaml(text: str, name: str) -> Any:
 
 
 def _explain(error: Any) -> str:
-    path = ".".join(map(str, error["loc"]))
     value, kind, limits = error["input"], error["type"], error.get("ctx", {})
+    if error["loc"][0] == "channels":
+        return _explain_channel(error)
+    path = ".".join(map(str, error["loc"]))
     if kind == "extra_forbidden":
         return f"{path}: unknown; {_nearest(error['loc'])}"
     if kind in ("greater_than", "less_than_equal", "finite_number"):
@@ -150,6 +155,27 @@ def _explain(error: Any) -> str:
     if kind in ("model_type", "model_attributes_type", "dict_type"):
         return f"{path}: {value!r} is not a group of settings; indent its names below it"
     return f"{path}: {error['msg']}{f' {limits}' if limits else ''}"
+
+
+def _explain_channel(error: Any) -> str:
+    """What is wrong with a channel. Its values are not repeated: an address in the wrong place is still a secret."""
+    (_, *where), kind = error["loc"], error["type"]
+    name, inner = where[:1], where[2:]  # between them: its type
+    path = ".".join(map(str, ["channels", *name, *inner]))
+    if kind in ("union_tag_not_found", "union_tag_invalid"):
+        return f"{path}.type: must be one of {', '.join(CHANNELS)}"
+    if kind in ("dict_type", "model_attributes_type", "model_type"):
+        return f"{path}: not a group of settings; indent `type:` and the rest below a name"
+    if kind == "extra_forbidden":
+        known = list(CHANNELS[str(where[1])].model_fields)
+        near = get_close_matches(str(inner[-1]), known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"known here: {', '.join(known)}"
+        return f"{path}: unknown; {hint}"
+    if kind == "missing":
+        return f"{path}: is missing"
+    if kind == "string_pattern_mismatch" and not inner:
+        return f"channels: {name[0]!r} is no name for a channel; use letters, digits, dots and dashes"
+    return f"{path}: {error['msg'].removeprefix('Value error, ')}"
 
 
 def _nearest(location: tuple[Any, ...]) -> str:

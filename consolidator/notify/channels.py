@@ -96,6 +96,14 @@ Channel = Annotated[
     AppriseChannel | WebhookChannel | OpenClawChannel | FileChannel | StdoutChannel, Field(discriminator="type")
 ]
 
+CHANNELS: dict[str, type[_Channel]] = {
+    "apprise": AppriseChannel,
+    "webhook": WebhookChannel,
+    "openclaw": OpenClawChannel,
+    "file": FileChannel,
+    "stdout": StdoutChannel,
+}
+
 
 def shown(channel: Channel) -> str:
     """A channel as a person may see it: what it is and, where that is no secret, where it leads."""

@@ -45,7 +45,7 @@ def test_left_out(text: str) -> None:
         ("rates:\n  workin: 0.9", "rates.workin: unknown; did you mean rates.working?"),
         ("working: 0.9", "working: unknown; did you mean rates.working?"),
         ("stroe: a.db", "stroe: unknown; did you mean store?"),
-        ("zzz: 1", "zzz: unknown; known here: store, rates, report"),
+        ("zzz: 1", "zzz: unknown; known here: store, rates, "),
         ("report: no", "report: 'no' is not one of off, errors, summary, detailed"),
         ("store: ''", "store: '' is not a path or URL"),
         ("store: 5", "store: 5 is not a path or URL"),
