@@ -5,15 +5,14 @@ An answer may return a dict (sent as JSON), a string (sent as it is), Said (with
 a Behaviour (how the call goes wrong). It is called from many threads at once.
 """
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from threading import Lock
 from typing import Any, Literal
 
 from tests.providers.behaviours import Behaviour
+from tests.providers.wire import as_json
 
 Source = Mapping[str, Any]
 Sources = list[dict[str, Any]]
@@ -25,18 +24,19 @@ class Said:
     """
     What the model says and why it stopped. stop None: at its end, or cut off where the text exceeds `max_tokens`.
 
-    refusal: OpenAI's field beside the content, which is then null.
+    refusal: OpenAI's field beside the content, which is then null. thinking: what it thought before, a block of its own
+    at Anthropic.
     """
 
     text: str
     stop: Stop | None = None
     refusal: str | None = None
+    thinking: str = ""
     sent_as: Behaviour | None = None
 
 
 Answer = Callable[[Sources, dict[str, Any]], "dict[str, Any] | str | Said | Behaviour"]
 
-TIME_KEYS = ("observed_at", "observed", "seen", "date", "when", "at", "time", "created_at", "created")
 DATES = re.compile(
     r"\b\d{4}-\d{2}-\d{2}\b"
     r"|\b\d{1,2}(?:st|nd|rd|th)? (?:of )?(?:January|February|March|April|May|June|July|August|September|October"
@@ -108,7 +108,7 @@ def empty(sources: Sources, request: dict[str, Any]) -> str:
 
 def cut_off(sources: Sources, request: dict[str, Any]) -> Said:
     """Half of the JSON, and the reason says so."""
-    whole = json.dumps(concatenate(sources, request), ensure_ascii=False)
+    whole = as_json(concatenate(sources, request))
     return Said(whole[: len(whole) // 2], stop="cut off")
 
 
@@ -124,7 +124,7 @@ def violate_schema(sources: Sources, request: dict[str, Any]) -> dict[str, Any]:
 
 def wrong_type(sources: Sources, request: dict[str, Any]) -> str:
     """JSON, but no object."""
-    return json.dumps(["merge", joined(sources)])
+    return as_json(["merge", joined(sources)])
 
 
 def wrong_types_within(sources: Sources, request: dict[str, Any]) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def unknown_verdict(sources: Sources, request: dict[str, Any]) -> dict[str, Any]
 def gigantic(sources: Sources, request: dict[str, Any]) -> Said:
     """Two megabytes, whatever `max_tokens` said."""
     text = f"{joined(sources)} {'And so on and so forth. ' * 90_000}"
-    return Said(json.dumps({**concatenate(sources, request), "text": text}), stop="end")
+    return Said(as_json({**concatenate(sources, request), "text": text}), stop="end")
 
 
 def obey(sources: Sources, request: dict[str, Any]) -> dict[str, Any]:
@@ -154,6 +154,35 @@ def in_prose(answer: Answer = concatenate) -> Answer:
 def fenced(answer: Answer = concatenate) -> Answer:
     """The same as JSON in a Markdown fence."""
     return lambda sources, request: f"```json\n{as_text(answer(sources, request))}\n```"
+
+
+def thinking_aloud(answer: Answer = concatenate) -> Answer:
+    """The same after a <think> element with a draft in it, as local servers let it through."""
+    draft = as_json(verdict("distinct", ""))
+    return lambda sources, request: f"<think>\nPerhaps {draft}?\n</think>\n\n{as_text(answer(sources, request))}"
+
+
+def thoughtful(answer: Answer = concatenate) -> Answer:
+    """The same after thoughts in their own place."""
+    return lambda sources, request: Said(as_text(answer(sources, request)), thinking="Let me see what they share.")
+
+
+def knows_no_schema(answer: Answer = concatenate) -> Answer:
+    """As a server that refuses structured output: 400 where a schema is asked for."""
+    no = Behaviour("no schema", 400, "response_format or output_config of type 'json_schema' is not supported here.")
+    return lambda sources, request: no if form_of(request) == "json_schema" else outcome(answer, sources, request)
+
+
+def knows_no_form(answer: Answer = concatenate) -> Answer:
+    """As a server that refuses every form of answer, `json_object` too."""
+    no = Behaviour("no form", 400, "response_format or output_config is not supported here.")
+    return lambda sources, request: no if form_of(request) not in ("", "text") else outcome(answer, sources, request)
+
+
+def form_of(request: dict[str, Any]) -> str:
+    """The kind of answer that is asked for: json_schema, json_object, text, or empty."""
+    form = request.get("response_format") or request.get("output_config", {}).get("format") or {}
+    return form.get("type", "")
 
 
 def when(word: str, answer: Answer | Behaviour, otherwise: Answer | Behaviour = concatenate) -> Answer:
@@ -192,9 +221,8 @@ def joined(sources: Sources) -> str:
 
 
 def observed(source: Source) -> str:
-    """When it was observed, in a form that sorts; empty where the prompt does not say."""
-    values = chain.from_iterable((key, source.get(key)) for key in TIME_KEYS if source.get(key) is not None)
-    return str(next((value for key, value in zip(values, values, strict=True)), ""))
+    """When it was observed, in the prompt's form, which sorts; empty where it does not say."""
+    return str(source.get("observed", ""))
 
 
 def without(what: re.Pattern[str], sources: Sources) -> dict[str, Any]:
@@ -207,7 +235,7 @@ def without(what: re.Pattern[str], sources: Sources) -> dict[str, Any]:
 
 
 def as_text(said: Any) -> str:
-    return said if isinstance(said, str) else said.text if isinstance(said, Said) else json.dumps(said)
+    return said if isinstance(said, str) else said.text if isinstance(said, Said) else as_json(said)
 
 
 BY_NAME: dict[str, Answer] = {
@@ -218,4 +246,6 @@ BY_NAME: dict[str, Answer] = {
         gigantic, obey,
     )
 }  # fmt: skip
-BY_NAME |= {"in_prose": in_prose(), "fenced": fenced()}
+BY_NAME |= {
+    maker.__name__: maker() for maker in (in_prose, fenced, thinking_aloud, thoughtful, knows_no_schema, knows_no_form)
+}

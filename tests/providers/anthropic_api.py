@@ -76,13 +76,15 @@ def answered(provider: "Provider", call: Call, body: dict[str, Any], custom_id: 
 def message_of(
     said: Said, body: dict[str, Any], name: str, input_tokens: int, output_tokens: int, batch: bool
 ) -> dict[str, Any]:
+    thought = {"type": "thinking", "thinking": said.thinking, "signature": "c2lnbmVk"}
+    spoken = {"type": "text", "text": said.text}
     details = {"type": "refusal", "category": None, "explanation": said.refusal}
     return {
         "id": name,
         "type": "message",
         "role": "assistant",
         "model": body["model"],
-        "content": [{"type": "text", "text": said.text}] if said.text else [],
+        "content": [*([thought] if said.thinking else []), *([spoken] if said.text else [])],
         "stop_reason": STOPS[said.stop or "end"],
         "stop_sequence": None,
         "stop_details": details if said.stop in ("refusal", "filtered") else None,

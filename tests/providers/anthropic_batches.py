@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.providers.anthropic_api import error_of
 from tests.providers.batches import Batch, Item
-from tests.providers.wire import DAY_SECONDS, EPOCH, Call, Refused, Reply, json_lines, json_reply
+from tests.providers.wire import DAY_SECONDS, Call, Refused, Reply, json_lines, json_reply
 
 if TYPE_CHECKING:
     from tests.providers.provider import Provider
@@ -63,7 +63,7 @@ def cancel(provider: "Provider", call: Call) -> Reply:
     batch = named(provider, call)
     if batch.state == "ended":
         raise Refused(400, f"Batch {batch.id} cannot be canceled because it has already ended", complaint=False)
-    batch.state = "canceling"
+    provider.batches.cancel(batch)
     return json_reply(batch_of(provider, batch))
 
 
@@ -77,8 +77,8 @@ def delete(provider: "Provider", call: Call) -> Reply:
 
 def results(provider: "Provider", call: Call) -> Reply:
     batch = named(provider, call)
-    if batch.state != "ended":
-        raise Refused(404, f"Batch {batch.id} has no results yet")
+    if batch.state != "ended" or batch.archived_at is not None:
+        raise Refused(404, f"Batch {batch.id} has no results", complaint=batch.archived_at is None)
     lines = [{"custom_id": item.custom_id, "result": result_of(item, call)} for item in batch.out_of_order]
     return Reply(200, json_lines(lines), "application/x-jsonl")
 
@@ -92,7 +92,7 @@ def named(provider: "Provider", call: Call) -> Batch:
 
 
 def batch_of(provider: "Provider", batch: Batch) -> dict[str, Any]:
-    ended = batch.state == "ended"
+    there = batch.state == "ended" and batch.archived_at is None
     counts = {name: len(batch.having(name)) for name in ("succeeded", "errored", "canceled", "expired")}
     counts["errored"] += len(batch.having("missing"))
     return {
@@ -100,12 +100,12 @@ def batch_of(provider: "Provider", batch: Batch) -> dict[str, Any]:
         "type": "message_batch",
         "processing_status": "in_progress" if batch.state == "under way" else batch.state,
         "request_counts": {"processing": len(batch.having("processing")), **counts},
-        "created_at": moment(EPOCH + batch.number),
-        "expires_at": moment(EPOCH + batch.number + DAY_SECONDS),
-        "ended_at": moment(EPOCH + batch.number + 3600) if ended else None,
-        "cancel_initiated_at": moment(EPOCH + batch.number + 60) if batch.state == "canceling" else None,
-        "archived_at": None,
-        "results_url": f"{provider.address}/v1/messages/batches/{batch.id}/results" if ended else None,
+        "created_at": moment(batch.made_at),
+        "expires_at": moment(batch.made_at + DAY_SECONDS),
+        "ended_at": moment(batch.ended_at),
+        "cancel_initiated_at": moment(batch.cancelled_at),
+        "archived_at": moment(batch.archived_at),
+        "results_url": f"{provider.address}/v1/messages/batches/{batch.id}/results" if there else None,
     }
 
 
@@ -117,8 +117,8 @@ def result_of(item: Item, call: Call) -> dict[str, Any]:
     return {"type": item.outcome}
 
 
-def moment(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def moment(seconds: int | None) -> str | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 ROUTES = (

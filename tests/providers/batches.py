@@ -43,13 +43,16 @@ class Item:
 
 @dataclass
 class Batch:
-    """number: how many were made before it, and itself; failed: why the whole of it was not begun (OpenAI)."""
+    """Times are in seconds. failed: why the whole of it was not begun (OpenAI)."""
 
-    number: int
     id: str
     protocol: str
     call: Call
     items: list[Item]
+    made_at: int
+    ended_at: int | None = None
+    cancelled_at: int | None = None
+    archived_at: int | None = None
     metadata: dict[str, str] | None = None
     input_file_id: str = ""
     state: Literal["under way", "canceling", "ended", "failed"] = "under way"
@@ -69,8 +72,8 @@ class Batch:
 
 @dataclass(frozen=True)
 class File:
-    number: int
     id: str
+    made_at: int
     name: str
     purpose: str
     content: bytes
@@ -124,6 +127,13 @@ class Batches:
             batch.state = "failed"
             batch.failed.append({"code": code, "line": None, "message": message, "param": None})
 
+    def archive(self, batch: Batch) -> None:
+        """Its results are gone."""
+        batch.archived_at = self._provider.seconds
+        for name in (batch.output_file_id, batch.error_file_id):
+            if name:
+                self.delete_file(name)
+
     def lose(self, batch: Batch) -> None:
         """Nobody knows of it any longer."""
         with self._lock:
@@ -135,7 +145,7 @@ class Batches:
         with self._lock:
             number = next(self._numbers)
             name = f"msgbatch_{number:08}" if protocol == "anthropic" else f"batch_{number:08}"
-            batch = Batch(number, name, protocol, call, items, **more)
+            batch = Batch(name, protocol, call, items, self._provider.seconds, **more)
             self._made.append(batch)
         for item in items:
             try:
@@ -163,10 +173,12 @@ class Batches:
         start = names.index(after) + 1 if after in names else 0
         return known[start : start + size], len(known) > start + size
 
+    def cancel(self, batch: Batch) -> None:
+        batch.state, batch.cancelled_at = "canceling", self._provider.seconds
+
     def keep_file(self, name: str, purpose: str, content: bytes) -> File:
         with self._lock:
-            number = next(self._numbers)
-            file = File(number, f"file-{number:08}", name, purpose, content)
+            file = File(f"file-{next(self._numbers):08}", self._provider.seconds, name, purpose, content)
             self._files[file.id] = file
         return file
 
@@ -200,6 +212,7 @@ class Batches:
                 batch.output_file_id = self._keep_lines(f"{batch.id}_output.jsonl", output)
             if errors:
                 batch.error_file_id = self._keep_lines(f"{batch.id}_error.jsonl", errors)
+        batch.ended_at = self._provider.seconds
         batch.state = "ended"
 
     def _keep_lines(self, name: str, lines: list[dict[str, Any]]) -> str:

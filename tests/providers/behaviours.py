@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from email.utils import format_datetime
 from typing import Any, Literal
@@ -44,7 +44,11 @@ class Behaviour:
 def rate_limited(
     *, seconds: float | None = None, milliseconds: float | None = None, until: datetime | None = None
 ) -> Behaviour:
-    """429, with `retry-after` in seconds or as an HTTP date (aware, UTC), with `retry-after-ms`, or with neither."""
+    """
+    429, with `retry-after` in seconds or as an HTTP date (UTC), with `retry-after-ms`, or with neither.
+
+    The reply's own date is that of `provider.now`.
+    """
     headers = {}
     if seconds is not None:
         headers["retry-after"] = f"{seconds:g}"
@@ -76,6 +80,26 @@ def key_refused() -> Behaviour:
 
 def no_such_model() -> Behaviour:
     return Behaviour("no such model", 404, "model: not found")
+
+
+def error(status: int, message: str) -> Behaviour:
+    """Any other error, in the provider's own shape."""
+    return Behaviour(f"error {status}", status, message)
+
+
+def too_long() -> Behaviour:
+    """The prompt does not fit: 400."""
+    return error(400, "prompt is too long: the maximum context length is 200000 tokens")
+
+
+def against_policy() -> Behaviour:
+    """The prompt is refused by a filter: 400."""
+    return error(400, "The request was rejected by the content filter (safety).")
+
+
+def told_whether_to_retry(behaviour: Behaviour, retry: bool) -> Behaviour:
+    """The same with `x-should-retry`."""
+    return replace(behaviour, headers={**behaviour.headers, "x-should-retry": str(retry).lower()})
 
 
 def html_page(status: int = 502) -> Behaviour:

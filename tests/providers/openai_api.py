@@ -7,7 +7,7 @@ from tests.providers.answers import Said
 from tests.providers.behaviours import Behaviour
 from tests.providers.sources import prompt_of
 from tests.providers.valid import check_openai_schema, check_parameters
-from tests.providers.wire import EPOCH, Call, Refused, Reply, json_reply, tokens_of
+from tests.providers.wire import NOW, Call, Refused, Reply, json_reply, tokens_of
 
 if TYPE_CHECKING:
     from tests.providers.batches import Item
@@ -87,23 +87,20 @@ def limit_of(body: dict[str, Any]) -> int | None:
 def answered(provider: "Provider", call: Call, body: dict[str, Any], custom_id: str | None = None) -> dict[str, Any]:
     """The completion that answers a body, paid from now on."""
     said, used = provider.ask(call, "openai", body, limit_of(body), custom_id)
-    return completion_of(said, body, f"chatcmpl-{used.number:08}", used.input_tokens, used.output_tokens)
+    completion = completion_of(said, body, used.input_tokens, used.output_tokens)
+    return {"id": f"chatcmpl-{used.number:08}", "created": provider.seconds, **completion}
 
 
-def completion_of(
-    said: Said, body: dict[str, Any], name: str, prompt_tokens: int, completion_tokens: int
-) -> dict[str, Any]:
+def completion_of(said: Said, body: dict[str, Any], prompt_tokens: int, completion_tokens: int) -> dict[str, Any]:
     message = {
         "role": "assistant",
         "content": None if said.refusal else said.text,
         "refusal": said.refusal,
         "annotations": [],
     }
-    details = {"reasoning_tokens": 0, "audio_tokens": 0, "accepted_prediction_tokens": 0}
+    details = {"reasoning_tokens": tokens_of(said.thinking), "audio_tokens": 0, "accepted_prediction_tokens": 0}
     return {
-        "id": name,
         "object": "chat.completion",
-        "created": EPOCH,
         "model": body["model"],
         "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": STOPS[said.stop or "end"]}],
         "usage": {
@@ -165,7 +162,7 @@ def get_model(provider: "Provider", call: Call) -> Reply:
 
 
 def model_of(name: str) -> dict[str, Any]:
-    return {"id": name, "object": "model", "created": EPOCH, "owned_by": "openai"}
+    return {"id": name, "object": "model", "created": int(NOW.timestamp()), "owned_by": "openai"}
 
 
 def line_of(item: "Item") -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.providers.batches import Batch, File, Item
 from tests.providers.valid import check_parameters
-from tests.providers.wire import DAY_SECONDS, EPOCH, Call, Refused, Reply, json_reply
+from tests.providers.wire import DAY_SECONDS, Call, Refused, Reply, json_reply
 
 if TYPE_CHECKING:
     from tests.providers.provider import Provider
@@ -60,8 +60,8 @@ def file_of(file: File) -> dict[str, Any]:
         "id": file.id,
         "object": "file",
         "bytes": len(file.content),
-        "created_at": EPOCH + file.number,
-        "expires_at": EPOCH + file.number + 30 * DAY_SECONDS if file.purpose.startswith("batch") else None,
+        "created_at": file.made_at,
+        "expires_at": file.made_at + 30 * DAY_SECONDS if file.purpose.startswith("batch") else None,
         "filename": file.name,
         "purpose": file.purpose,
         "status": "processed",
@@ -152,7 +152,7 @@ def cancel(provider: "Provider", call: Call) -> Reply:
     batch = named(provider, call)
     if batch.state != "under way":
         raise Refused(409, f"Cannot cancel a batch with status '{status_of(batch)}'.", complaint=False)
-    batch.state = "canceling"
+    provider.batches.cancel(batch)
     return json_reply(batch_of(batch))
 
 
@@ -177,8 +177,9 @@ def status_of(batch: Batch) -> str:
 
 def batch_of(batch: Batch) -> dict[str, Any]:
     status = status_of(batch)
-    began = EPOCH + batch.number
-    ended = {name: began + 3600 if status == name else None for name in ("completed", "expired", "cancelled", "failed")}
+    began = batch.made_at
+    ended_at = began if status == "failed" else batch.ended_at
+    ended = {name: ended_at if status == name else None for name in ("completed", "expired", "cancelled", "failed")}
     done = batch.having("succeeded")
     answered = [item.reply["usage"] for item in done if item.reply]
     spent = [sum(usage[name] for usage in answered) for name in ("prompt_tokens", "completion_tokens", "total_tokens")]
@@ -203,8 +204,8 @@ def batch_of(batch: Batch) -> dict[str, Any]:
         "created_at": began,
         "in_progress_at": None if status == "failed" else began,
         "expires_at": began + DAY_SECONDS,
-        "finalizing_at": began + 3600 if batch.state == "ended" else None,
-        "cancelling_at": began + 60 if status in ("cancelling", "cancelled") else None,
+        "finalizing_at": batch.ended_at,
+        "cancelling_at": batch.cancelled_at,
         **{f"{name}_at": at for name, at in ended.items()},
         "request_counts": {
             "total": len(batch.items),

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from types import ModuleType
 from typing import Any
 
@@ -15,7 +16,7 @@ from tests.providers.behaviours import Behaviour
 from tests.providers.record import Asked, Record
 from tests.providers.script import Script
 from tests.providers.sources import prompt_of, sources_of
-from tests.providers.wire import Call, Failing, Refused, Reply, as_json, first_tokens, tokens_of
+from tests.providers.wire import NOW, Call, Failing, Refused, Reply, as_json, first_tokens, tokens_of
 
 ROUTES = {
     anthropic_api: anthropic_api.ROUTES + anthropic_batches.ROUTES,
@@ -32,8 +33,14 @@ class Provider(Script, Record):
         self.address = ""
         self.key: str | None = "test-key"
         self.answer = answer
+        self.now: datetime = NOW
         self.vector_of: Callable[[str, str, int | None], np.ndarray] = vectors.vector_of
         self.batches = Batches(self)
+
+    @property
+    def seconds(self) -> int:
+        """Now, in seconds."""
+        return int(self.now.timestamp())
 
     @property
     def anthropic_url(self) -> str:
@@ -91,7 +98,7 @@ class Provider(Script, Record):
         said = self._said(self.answer, sources, body)
         call.goes_wrong = said.sent_as
         text = said.text or said.refusal or ""
-        output_tokens = max(1, tokens_of(text))
+        output_tokens = max(1, tokens_of(text)) + tokens_of(said.thinking)
         if said.stop is None and limit and output_tokens > limit:
             said, output_tokens = replace(said, text=first_tokens(text, limit), stop="cut off"), limit
         prompt = prompt_of(body)

@@ -4,9 +4,11 @@ import json
 import re
 import socket
 import socketserver
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -50,7 +52,8 @@ class Server(socketserver.ThreadingTCPServer):
                     connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is no error; what the server itself does wrong is a complaint."""
+        """What the server itself does wrong, or the answer of a test, is a complaint; the connection is closed."""
+        self.provider.complain(f"the test server itself failed: {sys.exception()!r}")
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -81,19 +84,19 @@ class Handler(BaseHTTPRequestHandler):
         body = body_of(headers, self.rfile.read(int(headers.get("content-length", 0))))
         query = dict(parse_qsl(parts.query))
         call = provider.come_in(self.command, unquote(parts.path), query, headers, body)
-        sent = None
         try:
             reply, behaviour = provider.handle(call)
-            self._send(reply, behaviour)
-            sent = reply.status if not (behaviour and (behaviour.breaks or behaviour.length_off)) else None
-        except ConnectionError:
-            self.close_connection = True
-        except Exception as error:
-            provider.complain(f"the test server itself failed at {self.command} {self.path}: {error!r}")
-            self.close_connection = True
+        except Exception:
+            provider.go_out(call, None)
             raise
-        finally:
-            provider.go_out(call, sent)
+        whole = not (behaviour and (behaviour.breaks or behaviour.length_off))
+        # All is written down before the client hears of it, so that what it knows a test can see.
+        provider.go_out(call, reply.status if whole else None)
+        try:
+            self._send(reply, behaviour)
+        except ConnectionError:
+            call.status = None
+            self.close_connection = True
 
     def _send(self, reply: Reply, behaviour: Behaviour | None) -> None:
         breaks = behaviour.breaks if behaviour else None
@@ -112,6 +115,10 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
         if breaks or off:
             self.close_connection = True
+
+    def date_time_string(self, timestamp: float | None = None) -> str:
+        """The `date` of a reply: the provider's, not the machine's."""
+        return format_datetime(self.server.provider.now, usegmt=True)
 
     def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002
         """Nothing: the provider remembers its calls."""

@@ -134,6 +134,30 @@ def test_answers_by_cluster(provider: Provider, gpt: openai.OpenAI) -> None:
     assert provider.paid_twice() == [("Ana", "b")]
 
 
+def test_thoughts(provider: Provider, claude: anthropic.Anthropic, gpt: openai.OpenAI) -> None:
+    """Thoughts are a block of their own, or tokens that are counted; local servers say them aloud."""
+    provider.answer = answers.thoughtful()
+    raw = claude.messages.with_raw_response.create(**for_claude(*CONTENTS))
+    assert problems(Message, raw.http_response.content) == []
+    assert [block.type for block in raw.parse().content] == ["thinking", "text"]
+    assert gpt.chat.completions.create(**for_gpt(*CONTENTS)).usage.completion_tokens_details.reasoning_tokens > 0
+    provider.answer = answers.thinking_aloud()
+    assert gpt.chat.completions.create(**for_gpt(*CONTENTS)).choices[0].message.content.startswith("<think>")
+
+
+def test_no_schema(provider: Provider, gpt: openai.OpenAI) -> None:
+    """A server that knows no structured output says so; that is no complaint about the client."""
+    loose = {"messages": [{"role": "user", "content": "JSON"}], "response_format": {"type": "json_object"}}
+    provider.answer = answers.knows_no_schema()
+    with pytest.raises(openai.BadRequestError, match="response_format"):
+        gpt.chat.completions.create(**for_gpt())
+    gpt.chat.completions.create(**for_gpt(**loose))
+    provider.answer = answers.knows_no_form()
+    with pytest.raises(openai.BadRequestError, match="response_format"):
+        gpt.chat.completions.create(**for_gpt(**loose))
+    gpt.chat.completions.create(**for_gpt(response_format={"type": "text"}))
+
+
 def test_said_of_own(provider: Provider, claude: anthropic.Anthropic) -> None:
     """A test's own answer sees the memories and the request, and may say anything."""
     provider.answer = lambda sources, request: Said(f"{len(sources)} {request['max_tokens']}")

@@ -1,6 +1,7 @@
 """Batches of both providers through the real SDKs: made, found, ended, expired, cancelled, and made without a word."""
 
 import json
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import anthropic
@@ -254,6 +255,42 @@ def test_files(provider: Provider, gpt: openai.OpenAI) -> None:
     assert problems(FileDeleted, deleted.http_response.content) == []
     with pytest.raises(openai.NotFoundError):
         gpt.files.content(file.id)
+
+
+def test_expired(provider: Provider, claude: anthropic.Anthropic, gpt: openai.OpenAI) -> None:
+    """A batch that expired whole has no answer at all, and costs nothing."""
+    first, second = make_for_claude(claude), make_for_gpt(gpt)
+    provider.batches.end("expired")
+    assert {result.result.type for result in claude.messages.batches.results(first.id)} == {"expired"}
+    batch = looked_at(gpt, second.id)
+    assert (batch.status, batch.output_file_id) == ("expired", None)
+    assert set(lines_of(gpt, batch.error_file_id)) == set(CLUSTERS)
+    assert provider.spent.questions == 0
+
+
+def test_archived(provider: Provider, claude: anthropic.Anthropic, gpt: openai.OpenAI) -> None:
+    """The results of an archived batch are gone, the batch itself is not."""
+    first, second = make_for_claude(claude), make_for_gpt(gpt)
+    provider.batches.end()
+    for batch in provider.batches.made:
+        provider.batches.archive(batch)
+    assert claude.messages.batches.retrieve(first.id).results_url is None
+    with pytest.raises(openai.NotFoundError):
+        gpt.files.content(looked_at(gpt, second.id).output_file_id)
+
+
+def test_times(provider: Provider, claude: anthropic.Anthropic, gpt: openai.OpenAI) -> None:
+    """The provider lives in the time that the test says."""
+    provider.now = datetime(2026, 5, 1, 2, tzinfo=UTC)
+    first, second = make_for_claude(claude), make_for_gpt(gpt)
+    provider.now += timedelta(hours=3)
+    provider.batches.end()
+    batch = claude.messages.batches.retrieve(first.id)
+    assert (batch.created_at, batch.ended_at - batch.created_at) == (
+        provider.now - timedelta(hours=3),
+        timedelta(hours=3),
+    )
+    assert looked_at(gpt, second.id).completed_at - second.created_at == 3 * 3600
 
 
 def test_lost_batch(provider: Provider, claude: anthropic.Anthropic, gpt: openai.OpenAI) -> None:

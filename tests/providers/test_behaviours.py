@@ -14,8 +14,10 @@ from tests.providers import answers
 from tests.providers.answers import when
 from tests.providers.behaviours import (
     Behaviour,
+    against_policy,
     dropped,
     empty_body,
+    error,
     half_a_body,
     html_page,
     key_refused,
@@ -26,6 +28,8 @@ from tests.providers.behaviours import (
     rate_limited,
     server_error,
     slow,
+    told_whether_to_retry,
+    too_long,
     wrong_length,
 )
 from tests.providers.models import problems
@@ -51,6 +55,9 @@ def ask_gpt(client: openai.OpenAI) -> Any:
         (server_error(503), anthropic.ServiceUnavailableError, openai.InternalServerError, 0),
         (overloaded(), anthropic.OverloadedError, openai.InternalServerError, 0),
         (key_refused(), anthropic.AuthenticationError, openai.AuthenticationError, 0),
+        (error(403, "not for you"), anthropic.PermissionDeniedError, openai.PermissionDeniedError, 0),
+        (too_long(), anthropic.BadRequestError, openai.BadRequestError, 0),
+        (against_policy(), anthropic.BadRequestError, openai.BadRequestError, 0),
         (no_such_model(), anthropic.NotFoundError, openai.NotFoundError, 0),
         (html_page(), anthropic.InternalServerError, openai.InternalServerError, 0),
         (dropped(), anthropic.APIConnectionError, openai.APIConnectionError, 2),
@@ -107,18 +114,34 @@ def test_error_shapes(provider: Provider, claude: anthropic.Anthropic, gpt: open
     assert (refused.value.code, bool(refused.value.request_id)) == ("insufficient_quota", True)
 
 
-def test_retry_after(provider: Provider) -> None:
+def test_retry_after(provider: Provider, claude: anthropic.Anthropic) -> None:
     """A client that waits as it was told gets its answer; the wait may be told in each of three ways."""
     until = datetime(2026, 5, 1, 12, tzinfo=UTC)
     provider.then(rate_limited(milliseconds=1), rate_limited(seconds=0.001), rate_limited(until=until), None)
-    with anthropic.Anthropic(api_key="test-key", base_url=provider.anthropic_url, max_retries=2) as client:
-        with pytest.raises(anthropic.RateLimitError) as raised:
-            ask_claude(client)
-        assert raised.value.response.headers["retry-after"] == "Fri, 01 May 2026 12:00:00 GMT"
-        assert ask_claude(client).stop_reason == "end_turn"
+    patient = claude.with_options(max_retries=2)
+    with pytest.raises(anthropic.RateLimitError) as raised:
+        ask_claude(patient)
+    assert raised.value.response.headers["retry-after"] == "Fri, 01 May 2026 12:00:00 GMT"
+    assert ask_claude(patient).stop_reason == "end_turn"
     assert [call.status for call in provider.calls] == [429, 429, 429, 200]
     assert [call.headers["x-stainless-retry-count"] for call in provider.calls] == ["0", "1", "2", "0"]
     assert provider.spent.questions == 1
+
+
+def test_whether_to_retry(provider: Provider, claude: anthropic.Anthropic) -> None:
+    """The provider's word decides whether the SDK tries again."""
+    never = told_whether_to_retry(overloaded(), False)
+    provider.then(told_whether_to_retry(rate_limited(milliseconds=1), True), never)
+    with pytest.raises(anthropic.OverloadedError):
+        ask_claude(claude.with_options(max_retries=2))
+    assert len(provider.calls) == 2
+
+
+def test_date(provider: Provider) -> None:
+    """A reply has the provider's own date."""
+    provider.now = datetime(2026, 5, 1, 12, tzinfo=UTC)
+    reply = httpx2.get(f"{provider.openai_url}/models", headers={"authorization": "Bearer test-key"})
+    assert reply.headers["date"] == "Fri, 01 May 2026 12:00:00 GMT"
 
 
 def test_script_by_call(provider: Provider, claude: anthropic.Anthropic, gpt: openai.OpenAI) -> None:

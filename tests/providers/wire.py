@@ -3,12 +3,12 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from tests.providers.behaviours import Behaviour
 
-# The server's own time: nobody reads a clock. Things are made a second apart.
-EPOCH = 1_790_000_000
+NOW = datetime(2026, 9, 21, 2, tzinfo=UTC)  # what a provider takes for now, until the test says
 DAY_SECONDS = 86_400
 
 
