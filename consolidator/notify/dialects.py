@@ -61,6 +61,8 @@ class Dialect:
 
     def write(self, lines: Lines) -> str:
         """The lines as the service takes them."""
+        if len(self.newline) > 1 and not self.newline.strip():  # each line is a paragraph already
+            lines = [line for line in lines if not line.empty]
         return self.newline.join(map(self.write_line, lines))
 
     def write_line(self, line: Line) -> str:
@@ -141,7 +143,7 @@ def _teams(text: str) -> str:
 
 
 def _web(text: str) -> str:
-    return escape_html(_no_mention(text))
+    return escape_html(_no_mention(_no_link(text)))
 
 
 def _tagged(name: str) -> Escape:
@@ -214,7 +216,7 @@ HTML = Dialect(
     _web,
     _tagged("strong"),
     _html_code,
-    lambda text, level: f"<h{min(level + 2, 6)}>{text}</h{min(level + 2, 6)}>",
+    lambda text, _level: f"<strong>{text}</strong>",
     lambda depth: "&nbsp;&nbsp;" * depth + "• ",
     newline="<br/>",
 )

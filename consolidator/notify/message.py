@@ -113,11 +113,13 @@ def trial(channel: str) -> Message:
 
 
 def _title(report: Report) -> str:
-    failure = words.FAILED.get(report.exit_code) if words.failure(report) else None
-    return f"{failure}: {words.heading(report)}" if failure else words.heading(report)
+    heading, failure = words.heading(report), words.FAILED.get(report.exit_code) if words.failure(report) else None
+    return f"{heading}: {failure[0].lower()}{failure[1:]}" if failure else heading
 
 
 def _counts(report: Report) -> str:
     """Numbers alone: nothing that was read from a store, a file or a provider is in it."""
     done = [f"{words.LABELS[name]} {report.totals[name]:,}" for name in words.told(report) if report.totals[name]]
-    return f"{_title(report)}: {', '.join(done) or 'nothing to report'}."
+    if not done and not words.problem(report):
+        done = ["nothing was due"]
+    return ": ".join(filter(None, [_title(report), ", ".join(done)])) + "."
