@@ -12,7 +12,7 @@ from consolidator.laws.clock import ASSOCIATION, NEVER, Clock, Rates, observe, r
 from consolidator.laws.fading import DEAD, fades_age
 from consolidator.plan import Decision, Events, ScopePlan
 from consolidator.soon import note_fading
-from consolidator.steps import associate, decay, merge, prune, reinforce, shift
+from consolidator.steps import associate, decay, prune, reinforce, shift
 from consolidator.steps.rows import Link, fading_ages
 from consolidator.store import gather
 from consolidator.store import legs as leg_rows
@@ -78,10 +78,9 @@ def decide_scope(
         _keep_clock(night, old, rates)
     if "decay" in asked:
         note_fading(night)
-    decided, night.because["merge"] = merge.merge()
     return replace(
         plan,
-        decisions=tuple(_in_order([*night.decisions, *decided])),
+        decisions=tuple(_in_order(night.decisions)),
         memory_schedule=tuple(
             (row.key, row.fades_age, row.shifts_at, row.protected_until)
             for row in (night.memories[key] for key in sorted(night.unscheduled))

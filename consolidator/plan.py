@@ -3,8 +3,9 @@ A plan: the decisions of one night as data. The same rows are what a dry run sho
 what the journal keeps and what `undo` reads back. Nothing here knows a law of memory.
 """
 
+import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,11 @@ class Decision:
     because: str
     reads: tuple[tuple[str, Row, int | None], ...] = ()
     events: Events = Events()
+
+
+def members_hash(members: Iterable[str]) -> str:
+    """By which a verdict on memories is known: their ids in order, hashed."""
+    return hashlib.sha256("\n".join(sorted(members)).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ class Night:
     """What is known so far, and what was decided."""
 
     conn: sa.Connection
-    scope: sa.Row[Any]
+    scope: Any  # its row, or what a plan knows of it
     clock: Clock
     now: int
     memories: dict[int, Memory]

@@ -6,8 +6,7 @@ Times are microseconds since 1970; `temporal_*` and `recurrence_start` are canon
 in no file of lines.
 """
 
-import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -150,11 +149,6 @@ class VerdictLine:
     members: tuple[str, ...]
     verdict: str
     at: int
-
-
-def members_hash(members: Iterable[str]) -> str:
-    """By which a verdict on these memories is known."""
-    return hashlib.sha256("\n".join(sorted(members)).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

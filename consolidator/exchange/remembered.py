@@ -13,10 +13,10 @@ from consolidator.exchange.records import (
     ScopeLine,
     TombstoneLine,
     VerdictLine,
-    members_hash,
 )
 from consolidator.exchange.spool import Spool
 from consolidator.exchange.tally import Tally
+from consolidator.plan import members_hash
 from consolidator.store.clocks import adopt_segments
 from consolidator.store.search import searchable
 from consolidator.store.tables import (

@@ -4,32 +4,21 @@ Apply: recheck a plan against the store as it is now, then write what still hold
 It decides nothing: no law and no step is needed here.
 """
 
-import json
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
 
-from consolidator.plan import Decision, Plan, Row, ScopeOutcome, ScopePlan
+from consolidator.plan import Decision, Plan, ScopeOutcome, ScopePlan
 from consolidator.store.bulk import for_each
 from consolidator.store.chains import fallen
 from consolidator.store.dead import ROWS_A_TRANSACTION, delete_dead
 from consolidator.store.engine import Store
 from consolidator.store.recheck import stale_tokens, touched
 from consolidator.store.run import Run
-from consolidator.store.segments import write_segments
-from consolidator.store.tables import (
-    associations,
-    attributions,
-    decisions,
-    exposures,
-    memories,
-    runs,
-    scopes,
-)
-
-_TABLES = {"memories": memories, "associations": associations, "scopes": scopes}
+from consolidator.store.tables import associations, attributions, exposures, memories, runs
+from consolidator.store.writing import SCHEDULED, TABLES, write_journal, write_rows
 
 
 def apply_scope(store: Store, plan: Plan, part: ScopePlan, run: Run) -> ScopeOutcome:
@@ -76,17 +65,17 @@ def _apply(
     if part.whole and (stale or moved & tokens):
         fails = "a part of it has changed, and it changes the past of the clock for all"
         return [], [(one, fails) for one in part.decisions], fails
-    _write(conn, done)
+    write_rows(conn, done)
     _consume(conn, done, run)
     scheduled = _schedule(conn, part, tokens)
     if done or scheduled:
-        _journal(conn, run, part.key, done, scheduled)
+        write_journal(conn, run, part.key, done, notes=[(SCHEDULED, scheduled)] if scheduled else ())
     return done, stale, ""
 
 
 def _sort_out(planned: Sequence[Decision], tokens: set[Hashable]) -> tuple[list[Decision], list[tuple[Decision, str]]]:
     touches = [touched(decision) for decision in planned]
-    gone = {token for token in tokens if isinstance(token, tuple) and token[0] in _TABLES}
+    gone = {token for token in tokens if isinstance(token, tuple) and token[0] in TABLES}
     down = fallen(touches, [[(table, row) for table, row, _ in one.reads] for one in planned], tokens)
     done = [decision for i, decision in enumerate(planned) if i not in down]
     stale = [
@@ -95,47 +84,6 @@ def _sort_out(planned: Sequence[Decision], tokens: set[Hashable]) -> tuple[list[
         if i in down
     ]
     return done, stale
-
-
-def _write(conn: sa.Connection, done: Iterable[Decision]) -> None:
-    """What changes rows alike goes to the database as one; decisions on one row keep their order."""
-    alike: dict[tuple[str, str, tuple[str, ...]], list[Decision]] = {}
-    met: set[tuple[str, Row]] = set()
-    for one in done:
-        if not one.table:
-            continue
-        if (one.table, one.row) in met:
-            _write_alike(conn, alike)
-            alike, met = {}, set()
-        met.add((one.table, one.row))
-        kind = "insert" if one.before is None else "delete" if one.after is None else "update"
-        alike.setdefault((one.table, kind, tuple(one.after or ())), []).append(one)
-    _write_alike(conn, alike)
-
-
-def _write_alike(conn: sa.Connection, alike: Mapping[tuple[str, str, tuple[str, ...]], Sequence[Decision]]) -> None:
-    for (name, kind, columns), group in alike.items():
-        table = _TABLES[name]
-        keys = [column.name for column in table.primary_key.columns]
-        stored = [column for column in columns if column in table.c]
-        values = [[(one.after or {})[column] for column in stored] for one in group]
-        row = sa.and_(
-            *(table.c[key] == sa.bindparam(f"row_{key}") for key in keys), table.c.revision == sa.bindparam("now")
-        )
-        names = [*(f"new_{column}" for column in stored), *(f"row_{key}" for key in keys)]
-        bound: dict[str, sa.ColumnElement[Any]] = {column: sa.bindparam(f"new_{column}") for column in stored}
-        if kind == "insert":
-            whole = {**{key: sa.bindparam(f"row_{key}") for key in keys}, **bound, "revision": sa.literal_column("0")}
-            insert = sa.insert(table).values(whole)
-            for_each(conn, insert, names, [(*new, *one.row) for new, one in zip(values, group, strict=True)])
-        else:
-            revised = {**bound, "revision": table.c.revision + 1}
-            change = sa.delete(table) if kind == "delete" else sa.update(table).values(revised)
-            rows = [(*new, *one.row, one.revision) for new, one in zip(values, group, strict=True)]
-            for_each(conn, change.where(row), [*names, "now"], rows)
-        for one in group:
-            if "segments" in columns:
-                write_segments(conn, one.row[0], (one.after or {})["segments"])
 
 
 def _consume(conn: sa.Connection, done: Sequence[Decision], run: Run) -> None:
@@ -172,48 +120,6 @@ def _schedule(conn: sa.Connection, part: ScopePlan, stale: set[Hashable]) -> dic
     for_each(conn, sa.update(associations).where(ends).values(fades_age=sa.bindparam("age")), ("a", "b", "age"), links)
     noted: dict[str, list[Any]] = {"memories": [row[0] for row in rows], "links": [[a, b] for a, b, _ in links]}
     return noted if rows or links else {}
-
-
-def _journal(
-    conn: sa.Connection, run: Run, scope_key: int, done: Iterable[Decision], scheduled: dict[str, Any]
-) -> None:
-    run_key = run.stamp(conn)
-    rows = [
-        (
-            run_key,
-            sequence,
-            scope_key,
-            one.step,
-            one.verb,
-            one.table,
-            one.row[0] if one.row else None,
-            one.row[1] if len(one.row) > 1 else None,
-            one.revision,
-            None if one.before is None else _text(one.before),
-            None if one.after is None else _text(one.after),
-            one.because,
-            _text({"attributions": one.events.attributions, "exposures": one.events.exposures}) if one.events else None,
-        )
-        for sequence, one in enumerate(done, run.sequence)
-    ]
-    run.sequence += len(rows)
-    if scheduled:
-        noted = ("decay", "scheduled", "", None, None, None, None, None, "seen for the first time, or anew")
-        rows.append((run_key, run.sequence, scope_key, *noted, _text(scheduled)))
-        run.sequence += 1
-    kept = sa.insert(decisions).values({name: sa.bindparam(f"new_{name}") for name in _KEPT})
-    for_each(conn, kept, [f"new_{name}" for name in _KEPT], rows)
-
-
-_KEPT = (
-    "run_key", "sequence", "scope_key", "step", "verb", "table_name", "row_a", "row_b", "revision", "before", "after",
-    "because", "events",
-)  # fmt: skip
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-
-
-def _text(value: Any) -> str:
-    return _encode(value)
 
 
 def finish(store: Store, run: Run, *, finished_at: int, exit_code: int, report: dict[str, Any]) -> None:

@@ -10,10 +10,10 @@ from consolidator.plan import ScopePlan
 from consolidator.store.engine import Store, keyed
 from consolidator.store.recheck import revision_of_scope
 from consolidator.store.run import Run
-from consolidator.store.tables import associations, decisions, memories
+from consolidator.store.tables import associations, memories
+from consolidator.store.writing import UNLINKED, write_journal
 
 ROWS_A_TRANSACTION = 20_000
-UNLINKED = "unlinked"
 
 _MEMORIES = ("memory_a", "memory_b", "via")
 _REST = ("weight", "weight_at", "base_weight", "base_at", "inferred", "fades_age", "revision", "base_mark")
@@ -43,25 +43,11 @@ def delete_dead(store: Store, part: ScopePlan, run: Run) -> int:
                     ),
                     [{"a": row.memory_a, "b": row.memory_b} for row in dead],
                 )
-                conn.execute(sa.insert(decisions), [_journal_row(conn, run, part.key, dead)])
-                run.sequence += 1
+                write_journal(conn, run, part.key, (), notes=[(UNLINKED, {"dead": [list(row) for row in dead]})])
                 unlinked += sum(not row.inferred for row in dead)
         if len(dead) < ROWS_A_TRANSACTION:
             break
     return unlinked
-
-
-def _journal_row(conn: sa.Connection, run: Run, scope_key: int, dead: Iterable[sa.Row[Any]]) -> dict[str, Any]:
-    return {
-        "run_key": run.stamp(conn),
-        "sequence": run.sequence,
-        "scope_key": scope_key,
-        "step": "decay",
-        "verb": UNLINKED,
-        "table_name": "",
-        "because": "faded to nothing",
-        "events": json.dumps({"dead": [list(row) for row in dead]}, separators=(",", ":")),
-    }
 
 
 def give_back(conn: sa.Connection, rows: Iterable[sa.Row[Any]]) -> int:

@@ -80,12 +80,17 @@ def _image(table: str, key: tuple[int, ...], decided: Sequence[sa.Row[Any]]) -> 
 
 
 def events_of(row: sa.Row[Any]) -> frozenset[Hashable]:
-    """The events that a journal row consumed: counted ("attribution" or "exposure", key), or ("seen", which, key)."""
+    """
+    The events that a journal row consumed: counted ("attribution" or "exposure", key), or ("seen", which, key).
+
+    Also the merge that it belongs to, ("merge", number), for a merge stands or falls whole.
+    """
     events = json.loads(row.events) if row.events else {"attributions": (), "exposures": ()}
+    merge = {("merge", events["merge"])} if "merge" in events else set()
     counted = {("attribution", key) for key, target, _ in events["attributions"] if target is not None}
     seen = {("seen", "attribution", key) for key, target, _ in events["attributions"] if target is None}
     shown = {("exposure", key) if counts else ("seen", "exposure", key) for key, counts in events["exposures"]}
-    return frozenset(counted | seen | shown)
+    return frozenset(counted | seen | shown | merge)
 
 
 def same_row(one: sa.FromClause, other: sa.FromClause) -> sa.ColumnElement[bool]:

@@ -9,11 +9,10 @@ import sqlalchemy as sa
 
 from consolidator.instants import format_instant
 from consolidator.plan import Plan, Result
-from consolidator.store.dead import UNLINKED
 from consolidator.store.engine import keyed
 from consolidator.store.tables import decisions, identities, memories, runs, tombstones
+from consolidator.store.writing import NOTES
 
-SCHEDULED = "scheduled"
 _ROWS_AT_ONCE = 5_000
 
 
@@ -57,7 +56,7 @@ def decisions_of_run(conn: sa.Connection, key: int) -> Iterator[dict[str, Any]]:
     """Every decision of a run in its order, as JSON documents."""
     query = (
         sa.select(decisions)
-        .where(decisions.c.run_key == key, decisions.c.verb.not_in((SCHEDULED, UNLINKED)))
+        .where(decisions.c.run_key == key, decisions.c.verb.not_in(NOTES))
         .order_by(decisions.c.sequence)
     )
     for rows in conn.execute(query).partitions(_ROWS_AT_ONCE):

@@ -26,7 +26,8 @@ class Overlay:
     A reader of one snapshot, and of what was decided on it.
 
     changes: by memory the columns that are other than in the store; all of them for a memory that is not there yet.
-    revisions: of those memories. links: by pair the row as it will be, None where it will be gone.
+    revisions: of those memories. links: by pair the row as it will be, None where it will be gone. names: content
+    hashes of memories that are not there yet.
     """
 
     def __init__(self, conn: sa.Connection, part: ScopePlan | None = None) -> None:
@@ -35,6 +36,7 @@ class Overlay:
         self.changes: dict[int, dict[str, Any]] = {}
         self.revisions: dict[int, int] = {}
         self.links: dict[Pair, Link | None] = {}
+        self.names: dict[int, str] = {}
         if part is not None:
             self.take(part.decisions)
             for key, fades_age, shifts_at, protected_until in part.memory_schedule:
@@ -52,6 +54,8 @@ class Overlay:
         for one in decided:
             if one.table == "memories":
                 self.changes.setdefault(one.row[0], {}).update(one.after or {})
+                if "id" in (one.after or {}):
+                    self.names[one.row[0]] = str((one.after or {})["id"])
                 self.revisions[one.row[0]] = 0 if one.revision is None else one.revision + 1
                 continue
             pair = (one.row[0], one.row[1])
@@ -82,10 +86,18 @@ class Overlay:
             found[key] |= revised
         return found
 
+    def statuses(self, keys: Iterable[int]) -> dict[int, str]:
+        """The status of each of these memories."""
+        wanted = set(keys)
+        told = {key: self.changes[key]["status"] for key in wanted if "status" in self.changes.get(key, {})}
+        table = keyed(self.conn, key=sorted(wanted - told.keys()))
+        query = sa.select(memories.c.key, memories.c.status).join(table, memories.c.key == table.c.key)
+        return dict(self.conn.execute(query).all()) | told
+
     def ids_of(self, keys: Iterable[int]) -> dict[int, str]:
         """Content hashes of memories, by key."""
         wanted = set(keys)
-        made = {key: str(self.changes[key]["id"]) for key in wanted if "id" in self.changes.get(key, {})}
+        made = {key: self.names[key] for key in wanted & self.names.keys()}
         return gather.ids_of(self.conn, wanted - made.keys()) | made
 
     def not_active(self, keys: Iterable[int]) -> set[int]:

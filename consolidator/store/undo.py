@@ -1,7 +1,7 @@
 """Undo: give back every row that a run rewrote, from the before-images in its journal, and let its events wait anew."""
 
 import json
-from collections.abc import Callable, Container, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -10,10 +10,9 @@ import sqlalchemy as sa
 
 from consolidator.errors import BadInput
 from consolidator.store.chains import fallen
-from consolidator.store.dead import UNLINKED, give_back
+from consolidator.store.dead import give_back
 from consolidator.store.engine import Store
 from consolidator.store.images import Image, changed, events_of, images_of, same_row, tell_older
-from consolidator.store.journal import SCHEDULED
 from consolidator.store.locks import hold_scope
 from consolidator.store.segments import write_segments
 from consolidator.store.tables import (
@@ -26,9 +25,8 @@ from consolidator.store.tables import (
     runs,
     scopes,
 )
-
-_NOTES = (SCHEDULED, UNLINKED)
-_TABLES = {"memories": memories, "associations": associations, "scopes": scopes}
+from consolidator.store.undo_merges import before_restoring, built_upon_merges, give_back_findings, in_use
+from consolidator.store.writing import NOTES, SCHEDULED, TABLES
 
 
 @dataclass(frozen=True)
@@ -85,15 +83,17 @@ def _find(conn: sa.Connection, run: str) -> tuple[int, str]:
 
 def _refuse_if_built_upon(conn: sa.Connection, run_key: int, run_id: str) -> None:
     mine, newer = decisions.alias("mine"), decisions.alias("newer")
-    blocking = conn.scalar(
-        sa.select(runs.c.run_id)
+    of_same_row = (
+        sa.select(runs.c.key, runs.c.run_id)
         .join(newer, newer.c.run_key == runs.c.key)
         .join(mine, same_row(mine, newer))
         .where(mine.c.run_key == run_key, newer.c.run_key > run_key, runs.c.undone_at.is_(None))
         .order_by(runs.c.key.desc())
         .limit(1)
     )
-    if blocking:
+    found = [*conn.execute(of_same_row), *built_upon_merges(conn, run_key)]
+    if found:
+        _, blocking = max(tuple(row) for row in found)
         raise BadInput(f"{blocking} came after {run_id} and decided on the same rows; undo {blocking} first")
 
 
@@ -102,19 +102,21 @@ def _undo(conn: sa.Connection, run_key: int, run_id: str, *, dry_run: bool, at: 
     if not dry_run:
         give_back(conn, rows)  # first, for what the run decided on a link is taken back from what it left of it
     images = images_of(conn, rows)
-    differ = changed(conn, images, hold=not dry_run)
+    differ = dict.fromkeys(changed(conn, images, hold=not dry_run), "changed since the run")
+    differ |= in_use(conn, images)
     stale = set(differ)
     down = fallen([image.tokens for image in images], [()] * len(images), stale)
     down |= _clocks(images, {images[i].scope_key for i in down})
     kept = [image for i, image in enumerate(images) if i not in down]
-    loose = [tokens for row in rows if not row.table_name and row.verb not in _NOTES for tokens in [events_of(row)]]
-    events = {token for image in kept for token in image.tokens - {(image.table, image.row)}}
+    loose = [tokens for row in rows if not row.table_name and row.verb not in NOTES for tokens in [events_of(row)]]
+    events = {token for image in kept for token in image.tokens if _is_event(token)}
     events |= {token for tokens in loose if not tokens & stale for token in tokens}
     first_changed = sorted(down, key=lambda i: ((images[i].table, images[i].row) not in differ, i))
     refused = tuple(_describe(conn, images[i], differ) for i in first_changed)
     if not dry_run:
         _restore(conn, kept)
         tell_older(conn, run_key, kept)
+        give_back_findings(conn, rows, stands={token for i in down for token in images[i].tokens})
         _let_wait(conn, events, rows)
         conn.execute(
             sa.update(scopes).where(scopes.c.key.in_({row.scope_key for row in rows})).values(undos=scopes.c.undos + 1)
@@ -123,9 +125,22 @@ def _undo(conn: sa.Connection, run_key: int, run_id: str, *, dry_run: bool, at: 
     return Undone(run_id, len(kept), len(events), refused)
 
 
+def _is_event(token: Hashable) -> bool:
+    return isinstance(token, tuple) and token[0] in ("attribution", "exposure", "seen")
+
+
 def _clocks(images: Iterable[Image], refused: set[int]) -> set[int]:
     """The clocks of scopes in which something is refused: they go on knowing of the events that stay counted."""
     return {i for i, image in enumerate(images) if image.table == "scopes" and image.scope_key in refused}
+
+
+# No link without its memories.
+_ORDER = [
+    ("associations", "delete"),
+    *((table, kind) for table in ("memories", "scopes") for kind in ("update", "delete", "insert")),
+    ("associations", "update"),
+    ("associations", "insert"),
+]
 
 
 def _restore(conn: sa.Connection, kept: Iterable[Image]) -> None:
@@ -133,8 +148,8 @@ def _restore(conn: sa.Connection, kept: Iterable[Image]) -> None:
     for image in kept:
         kind = "delete" if image.before is None else "insert" if image.expected is None else "update"
         groups.setdefault((image.table, kind, tuple(sorted(image.before or ()))), []).append(image)
-    for (name, kind, columns), images in groups.items():
-        table = _TABLES[name]
+    for (name, kind, columns), images in sorted(groups.items(), key=lambda one: _ORDER.index(one[0][:2])):
+        table = TABLES[name]
         keys = list(table.primary_key.columns.keys())
         row = sa.and_(*(table.c[key] == sa.bindparam(f"row_{key}") for key in keys))
         values: dict[str, Any] = {column: sa.bindparam(f"new_{column}") for column in columns if column in table.c}
@@ -150,6 +165,8 @@ def _restore(conn: sa.Connection, kept: Iterable[Image]) -> None:
             rows.append({**at, **before, **flag, "grown": image.grown})
             if "segments" in columns:
                 write_segments(conn, image.row[0], (image.before or {})["segments"])
+        if name == "memories":
+            before_restoring(conn, images)
         if kind == "delete":
             bare = [{key: value for key, value in one.items() if key.startswith("row_")} for one in rows]
             conn.execute(sa.delete(table).where(row), bare)
@@ -161,10 +178,8 @@ def _restore(conn: sa.Connection, kept: Iterable[Image]) -> None:
 
 def _let_wait(conn: sa.Connection, events: Iterable[Any], rows: Iterable[sa.Row[Any]]) -> None:
     """The events wait again, as if no night had seen them, and so do the rows that the run was the first to see."""
-    told = [(row.verb, json.loads(row.events)) for row in rows if row.events and row.verb != UNLINKED]
-    kept = {
-        key for verb, each in told if verb != SCHEDULED for key, _, factor in each["attributions"] if factor is None
-    }
+    told = [json.loads(row.events) for row in rows if row.events and row.verb not in NOTES]
+    kept = {key for each in told for key, _, factor in each["attributions"] if factor is None}
     counted = [token[1] for token in events if token[0] == "attribution"]
     linked = [token[1] for token in events if token[0] == "exposure"]
     uncounted = {"waiting": True, "applied": False, "target_key": None}
@@ -176,7 +191,7 @@ def _let_wait(conn: sa.Connection, events: Iterable[Any], rows: Iterable[sa.Row[
     for table, name in ((attributions, "attribution"), (exposures, "exposure")):
         seen = [token[2] for token in events if token[:2] == ("seen", name)]
         changes.append((table, seen, {"waiting": True}))
-    for note in (each for verb, each in told if verb == SCHEDULED):
+    for note in (json.loads(row.events) for row in rows if row.events and row.verb == SCHEDULED):
         changes.append((memories, note["memories"], {"fades_age": None}))
         if note["links"]:
             conn.execute(
@@ -191,14 +206,14 @@ def _let_wait(conn: sa.Connection, events: Iterable[Any], rows: Iterable[sa.Row[
             conn.execute(this.values(values), [{"row": key} for key in keys])
 
 
-def _describe(conn: sa.Connection, image: Image, differ: Container[Hashable]) -> str:
+def _describe(conn: sa.Connection, image: Image, differ: Mapping[Hashable, str]) -> str:
     row = "-".join(map(str, image.row))
     if (image.table, image.row) in differ:
-        because = "changed since the run"
+        because = differ[image.table, image.row]
     elif image.table == "scopes":
         because = "its clock goes on knowing of the events that stay counted"
     else:
-        because = "shares an event with a row that changed since the run"
+        because = "stands or falls with a row that changed since the run"
     if image.table == "memories":
         row = conn.scalar(sa.select(identities.c.hash).where(identities.c.key == image.row[0])) or row
     if image.table == "scopes":
