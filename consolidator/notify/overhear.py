@@ -48,7 +48,7 @@ _listener: ContextVar[Overheard | None] = ContextVar("_listener", default=None)
 def overhearing() -> Iterator[Overheard]:
     """Listen in this thread until the end of the block."""
     _listen_to_requests()
-    _listen_to_log()
+    listen_to_log()
     heard = Overheard()
     token = _listener.set(heard)
     try:
@@ -83,8 +83,8 @@ def _listen_to_requests() -> None:
 
 
 @cache
-def _listen_to_log() -> None:
-    """Apprise's log stays here: it names addresses and holds whole messages."""
+def listen_to_log() -> None:
+    """From now on Apprise's log stays here: it names addresses and holds whole messages."""
     quiet_libraries()
     logger = logging.getLogger("apprise")
     logger.propagate = False

@@ -64,22 +64,15 @@ def _send_away(channel: AppriseChannel | WebhookChannel | OpenClawChannel, parce
 
 
 def _send_by_apprise(channel: AppriseChannel, parcel: Parcel) -> Outcome:
-    from consolidator.notify.services import load_apprise, plugin_of
+    from consolidator.notify.services import plugin_of, send_as_it_is
 
-    load_apprise()
     with overhearing() as heard:
         try:
             plugin, way, form = plugin_of(channel)
         except BadInput as error:
             return failed(str(error), for_good=True)
         try:
-            taken = plugin.notify(
-                body=parcel.text,
-                title=parcel.title if way.titled else "",
-                body_format=form,
-                body_passthrough=True,
-                overflow="upstream",
-            )
+            taken = send_as_it_is(plugin, form, parcel.text, parcel.title if way.titled else "")
         except Exception as error:  # noqa: BLE001 - 179 plugins by others: none of them ends a night
             return failed(f"Apprise's plugin for it failed ({type(error).__name__})")
     return DELIVERED if taken else heard.outcome(seconds=channel.timeout_seconds, now=parcel.now)

@@ -15,6 +15,7 @@ from consolidator.errors import BadInput
 from consolidator.notify import dialects
 from consolidator.notify.channels import AppriseChannel
 from consolidator.notify.dialects import Dialect, characters, octets, octets_or_escapes
+from consolidator.notify.overhear import listen_to_log
 from consolidator.notify.way import Way
 
 AGENT = "consolidator"
@@ -69,6 +70,23 @@ def plugin_of(channel: AppriseChannel) -> tuple[Any, Way, str]:
     return plugin, *(_adjusted(plugin, known) if known else _declared(plugin))
 
 
+def send_as_it_is(plugin: Any, form: str, text: str, title: str) -> bool:
+    """
+    Whether the service took the text.
+
+    Of a known service the plugin's last step is called, before which others would convert or cut the text.
+    """
+    if type(plugin).__name__ in _KNOWN:
+        common = load_apprise().common
+        known = common.NotifyFormat(form)
+        return bool(
+            plugin.send(
+                body=text, title=title, notify_type=common.NotifyType.INFO, body_format=known, body_passthrough=False
+            )
+        )
+    return bool(plugin.notify(body=text, title=title, body_format=form, body_passthrough=True, overflow="upstream"))
+
+
 def _name_of(given: Any, apprise: Any) -> str:
     """The name of the plugin that a parsed URL belongs to."""
     if not given or given.get("schema") not in apprise.manager_plugins.NotificationManager():
@@ -98,6 +116,7 @@ def _declared(plugin: Any) -> tuple[Way, str]:
 @lru_cache(maxsize=1)
 def load_apprise() -> Any:
     """Apprise and all its plugins, 0.6 s, paid once and only where something is sent."""
+    listen_to_log()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it imports modules that newer Pythons call old
         import apprise

@@ -60,7 +60,9 @@ def _largest(most: int, fits: Callable[[int], bool]) -> int:
 
 def _paragraph_end(lines: Sequence[Line], count: int) -> int:
     """Up to `count` lines, but to the end of a paragraph where that keeps half of them, and with no heading last."""
-    ends = [end for end in range(count, count // 2, -1) if lines[end - 1].empty or lines[end].kind == "heading"]
+    ends: list[int] = [
+        end for end in range(count, count // 2, -1) if lines[end - 1].empty or lines[end].kind == "heading"
+    ]
     for end in [*ends, *range(count, 0, -1)]:
         if not _announces(lines, end):
             return end
@@ -70,7 +72,8 @@ def _paragraph_end(lines: Sequence[Line], count: int) -> int:
 def _announces(lines: Sequence[Line], end: int) -> bool:
     """Whether what comes before `end` announces what comes after: a heading, or an item with items of its own."""
     last = next((line for line in reversed(lines[:end]) if not line.empty), Line())
-    return last.kind == "heading" or (last.kind == lines[end].kind == "item" and last.depth < lines[end].depth)
+    after = lines[end] if end < len(lines) else Line()
+    return last.kind == "heading" or (last.kind == after.kind == "item" and last.depth < after.depth)
 
 
 def _cut(line: Line, limit: int, size: Size) -> tuple[Line, Line]:
