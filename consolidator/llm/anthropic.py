@@ -35,14 +35,14 @@ class Anthropic(Client):
     """A model at Anthropic, or at a server that speaks its protocol."""
 
     provider = "anthropic"
-    forms = ("json_schema", "words")
+    manners = ("json_schema", "words alone")
     most_in_batch = 100_000
     most_bytes_in_batch = 256_000_000
 
     def submit(self, questions: Mapping[str, Question], token: str) -> str:
         """Hand in a batch; its id."""
         requests = [
-            {"custom_id": name, "params": self._request(question, self.forms[self._form])}
+            {"custom_id": name, "params": self._request(question, self.manners[self._manner])}
             for name, question in self._named(questions, token).items()
         ]
         self._insist_on_size(json.dumps(requests))
@@ -129,7 +129,7 @@ class Anthropic(Client):
 
         return anthropic, anthropic.AnthropicError
 
-    def _connect(self) -> Any:
+    def _connect(self, timeout: Any) -> Any:
         import anthropic
 
         access = self.access
@@ -137,24 +137,24 @@ class Anthropic(Client):
             api_key=access.key,
             auth_token=access.token,
             base_url=access.base_url,
-            timeout=access.timeout_seconds,
+            timeout=timeout,
             max_retries=0,
         )
 
-    def _request(self, question: Question, form: str) -> dict[str, Any]:
+    def _request(self, question: Question, manner: str) -> dict[str, Any]:
         request: dict[str, Any] = {
             "model": self.name,
             "max_tokens": question.max_tokens,
             "system": question.system,
             "messages": [{"role": "user", "content": question.prompt}],
         }
-        if form == "json_schema":
+        if manner == "json_schema":
             request["output_config"] = {"format": {"type": "json_schema", "schema": SCHEMA}}
         return request
 
-    def _send(self, question: Question, form: str) -> bytes:
+    def _send(self, question: Question, manner: str) -> bytes:
         messages = self._client().messages.with_raw_response
-        return bytes(messages.create(**self._request(question, form)).http_response.content)
+        return bytes(messages.create(**self._request(question, manner)).http_response.content)
 
     def _reply_in(self, document: Any) -> Reply | None:
         if not isinstance(document, dict) or not isinstance(document.get("content"), list):

@@ -1,11 +1,14 @@
 """Which model is asked: what the settings say, else the provider whose key is at hand, else none, and why."""
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from consolidator.errors import BadInput
+from consolidator.llm.anthropic import Anthropic
 from consolidator.llm.client import Access, Client
+from consolidator.llm.openai import OpenAI
 from consolidator.llm.prices import DEFAULT_MODELS, price_of
 from consolidator.settings import Merge, Price
 
@@ -57,10 +60,6 @@ def _automatic(settings: Merge, environ: Mapping[str, str]) -> Choice:
 
 
 def _chosen(settings: Merge, environ: Mapping[str, str], provider: str, name: str) -> Choice:
-    # Lazily, for a night without a model imports no client.
-    from consolidator.llm.anthropic import Anthropic
-    from consolidator.llm.openai import OpenAI
-
     access = _access(settings, environ, provider)
     if access is None:
         return Choice(None, f"merge.model is {settings.model}, but there is no key: set {_KEYS[provider][0]}")
@@ -73,16 +72,24 @@ def _access(settings: Merge, environ: Mapping[str, str], provider: str) -> Acces
     base_url = settings.base_url or environ.get(f"{provider.upper()}_BASE_URL") or None
     if base_url is not None:
         _insist_on_url(base_url, "merge.base_url" if settings.base_url else f"{provider.upper()}_BASE_URL")
-    given = settings.api_key and settings.api_key.get_secret_value()
-    keys = {name: environ.get(name) for name in _KEYS[provider]}
-    key = given or keys.pop(_KEYS[provider][0]) or None
-    token = None if key else next(filter(None, keys.values()), None)
+    names = _KEYS[provider]
+    given = settings.api_key.get_secret_value() if settings.api_key else ""
+    key = _clean(given, "merge.api_key") or _clean(environ.get(names[0]), names[0])
+    token = None if key else next(filter(None, (_clean(environ.get(name), name) for name in names[1:])), None)
     if not key and not token:
         elsewhere = provider == "anthropic" and any(environ.get(name) for name in _ELSEWHERE)
         if base_url is None and not elsewhere:
             return None
         key = None if elsewhere else _NO_KEY
     return Access(base_url, key, token, settings.timeout_seconds, settings.retries)
+
+
+def _clean(key: str | None, name: str) -> str | None:
+    """A key without what files and shells leave around it."""
+    key = (key or "").strip()
+    if not re.fullmatch(r"[!-~]*", key):
+        raise BadInput(f"{name}: this is no key: it holds spaces or letters that none has")
+    return key or None
 
 
 def _insist_on_url(url: str, name: str) -> None:

@@ -19,6 +19,7 @@ from consolidator.llm.trying import Patience, Stuck, Trouble, tried, trouble_of_
 from consolidator.merging.asking import Question, tokens_of
 
 CLOCKS_DIFFER = 3600 * SECOND
+_SECONDS_TO_CONNECT = 10.0
 _LONGEST_MESSAGE = 200
 _TELLING_LENGTH = 24
 _TOKEN = re.compile(r"[A-Za-z0-9-]{1,32}")
@@ -46,7 +47,7 @@ class Client(ABC):
     """A model of one provider. The SDK is imported, and connects, when it is first needed."""
 
     provider: ClassVar[str]
-    forms: ClassVar[tuple[str, ...]]  # of answers, the strictest first
+    manners: ClassVar[tuple[str, ...]]  # in which an answer can be asked for, the strictest first
     most_in_batch: ClassVar[int]
     most_bytes_in_batch: ClassVar[int]
 
@@ -57,7 +58,7 @@ class Client(ABC):
         self._patience = patience or Patience(access.retries, self._closed.wait)
         self._lock = Lock()
         self._connected: Any = None
-        self._form = 0
+        self._manner = 0  # remembered for as long as this client lives
         self._worked = False
 
     @property
@@ -78,22 +79,26 @@ class Client(ABC):
         """The reply to one question, now."""
         if most_of(question).input > LONGEST_QUESTION:
             raise ModelFailed("unusable", f"the question is longer than {LONGEST_QUESTION} tokens")
+        reply = self._reply_in(parsed(self._answered(question)))
+        if reply is None:
+            raise ModelFailed("unavailable", f"{self.who} answered with something that is no reply")
+        self._worked = True
+        return reply._replace(
+            input_tokens=reply.input_tokens or tokens_of(question.system, question.prompt),
+            output_tokens=reply.output_tokens or tokens_of(reply.text),
+        )
+
+    def _answered(self, question: Question) -> bytes:
+        """The body of the answer, in the strictest form that the provider takes."""
         while True:
-            form = self._form
+            manner = self._manner
             try:
-                body = self._tried(partial(self._send, question, self.forms[form]))
+                return self._tried(partial(self._send, question, self.manners[manner]))
             except Stuck as stuck:
-                if stuck.trouble.about_form and self._has_lower(form):
-                    continue
-                raise self._failure(stuck.trouble, question.prompt) from None
-            reply = self._reply_in(parsed(body))
-            if reply is None:
-                raise ModelFailed("unavailable", f"{self.who} answered with something that is no reply")
-            self._worked = True
-            return reply._replace(
-                input_tokens=reply.input_tokens or tokens_of(question.system, question.prompt),
-                output_tokens=reply.output_tokens or tokens_of(reply.text),
-            )
+                if not stuck.trouble.manner or manner + 1 == len(self.manners):
+                    raise self._failure(stuck.trouble, question.prompt) from None
+            with self._lock:
+                self._manner = max(self._manner, manner + 1)
 
     def close(self) -> None:
         """End the connections; what waits for another try gives up."""
@@ -108,11 +113,11 @@ class Client(ABC):
         """The SDK, and what all its exceptions are."""
 
     @abstractmethod
-    def _connect(self) -> Any:
+    def _connect(self, timeout: Any) -> Any:
         """The SDK's client, without tries of its own."""
 
     @abstractmethod
-    def _send(self, question: Question, form: str) -> bytes:
+    def _send(self, question: Question, manner: str) -> bytes:
         """The body of the answer to a question."""
 
     @abstractmethod
@@ -124,15 +129,15 @@ class Client(ABC):
             if self._closed.is_set():
                 raise ModelFailed("unavailable", f"{self.who} is no longer asked")
             if self._connected is None:
-                self._connected = self._connect()
-            return self._connected
+                import httpx2
 
-    def _has_lower(self, form: int) -> bool:
-        """Go on with the next form of answer, for as long as this client lives; false where there is none."""
-        with self._lock:
-            if self._form == form:
-                self._form = min(form + 1, len(self.forms) - 1)
-            return self._form > form
+                seconds = self.access.timeout_seconds
+                timeout = httpx2.Timeout(seconds, connect=min(seconds, _SECONDS_TO_CONNECT))
+                try:
+                    self._connected = self._connect(timeout)
+                except (self._sdk()[1], ValueError, ImportError, OSError) as error:
+                    raise ModelFailed("misconfigured", f"{self.who} cannot be asked: {error}") from None
+            return self._connected
 
     # Calls that fail.
 
@@ -187,12 +192,12 @@ class Client(ABC):
     def _failure(self, trouble: Trouble, prompt: str) -> ModelFailed:
         """In words: what the provider said is among them, unless it quotes the prompt."""
         what = trouble.what
-        if trouble.about_form:
-            what += f" to every form of answer ({', '.join(self.forms)})"
+        if trouble.manner:
+            what += f" to every way of asking ({', '.join(self.manners)})"
         said = " ".join(trouble.said.split())[:_LONGEST_MESSAGE]
         if trouble.kind != "unavailable" and said and not _quotes(said, prompt):
             what += f": {said}"
-        return ModelFailed("misconfigured" if trouble.about_form else trouble.kind, what)
+        return ModelFailed(trouble.kind, what)
 
     # Batches.
 

@@ -23,7 +23,7 @@ class OpenAI(Client):
     """A model at OpenAI, or at a server that speaks its protocol."""
 
     provider = "openai"
-    forms = ("json_schema", "json_object")
+    manners = ("json_schema", "json_object", "json_object with max_tokens")
     most_in_batch = 50_000
     most_bytes_in_batch = 200_000_000
 
@@ -35,7 +35,7 @@ class OpenAI(Client):
                     "custom_id": name,
                     "method": "POST",
                     "url": _ENDPOINT,
-                    "body": self._request(question, self.forms[self._form]),
+                    "body": self._request(question, self.manners[self._manner]),
                 }
             )
             + "\n"
@@ -115,15 +115,14 @@ class OpenAI(Client):
 
         return openai, openai.OpenAIError
 
-    def _connect(self) -> Any:
+    def _connect(self, timeout: Any) -> Any:
         import openai
 
         access = self.access
-        return openai.OpenAI(
-            api_key=access.key, base_url=access.base_url, timeout=access.timeout_seconds, max_retries=0
-        )
+        return openai.OpenAI(api_key=access.key, base_url=access.base_url, timeout=timeout, max_retries=0)
 
-    def _request(self, question: Question, form: str) -> dict[str, Any]:
+    def _request(self, question: Question, manner: str) -> dict[str, Any]:
+        limit = "max_tokens" if manner.endswith("max_tokens") else "max_completion_tokens"
         schema = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": SCHEMA}}
         return {
             "model": self.name,
@@ -131,13 +130,13 @@ class OpenAI(Client):
                 {"role": "system", "content": question.system},
                 {"role": "user", "content": question.prompt},
             ],
-            "max_completion_tokens": question.max_tokens,
-            "response_format": schema if form == "json_schema" else {"type": "json_object"},
+            limit: question.max_tokens,
+            "response_format": schema if manner == "json_schema" else {"type": "json_object"},
         }
 
-    def _send(self, question: Question, form: str) -> bytes:
+    def _send(self, question: Question, manner: str) -> bytes:
         completions = self._client().chat.completions.with_raw_response
-        return bytes(completions.create(**self._request(question, form)).http_response.content)
+        return bytes(completions.create(**self._request(question, manner)).http_response.content)
 
     def _reply_in(self, document: Any) -> Reply | None:
         choices = mapping(document).get("choices")

@@ -17,9 +17,13 @@ LONGEST_PAUSE_SECONDS = 8.0
 
 # What error messages say, as far as the status alone does not tell.
 _ACCOUNT = re.compile(r"credit|billing|quota|spend.limit|payment", re.IGNORECASE)
-_TOO_LONG = re.compile(r"context|too (?:long|large|many tokens)|max\w*.{0,20}(?:length|tokens)", re.IGNORECASE)
+_TOO_LONG = re.compile(
+    r"context.?(?:length|window|size)|too (?:long|large|many tokens)|maximum.{0,40}(?:length|tokens)", re.IGNORECASE
+)
 _RULES = re.compile(r"content.?(?:filter|policy|management)|safety|invalid_prompt", re.IGNORECASE)
-_FORM = re.compile(r"response_format|output_(?:config|format)|schema|grammar|structured", re.IGNORECASE)
+_MANNER = re.compile(
+    r"response_format|output_(?:config|format)|schema|grammar|structured|max_completion_tokens", re.IGNORECASE
+)
 
 T = TypeVar("T")
 
@@ -40,24 +44,20 @@ class Patience:
 
 class Trouble(NamedTuple):
     """
-    What an exception of an SDK means. what: for people. said: the provider's message; words: all that it said of it.
+    What an exception of an SDK means. what: for people. said: the provider's message.
 
     again: another try may help, after so many seconds where the provider says so. begun: work may have been done.
+    manner: it is about the way of asking for an answer, not about the question.
     """
 
     kind: Kind
     what: str
     status: int = 0
     said: str = ""
-    words: str = ""
     again: bool = False
     after: float | None = None
     begun: bool = True
-
-    @property
-    def about_form(self) -> bool:
-        """Whether the provider does not take the form of answer that it was asked for."""
-        return self.status in (400, 422) and _FORM.search(self.words) is not None
+    manner: bool = False
 
 
 class Stuck(Exception):
@@ -104,32 +104,39 @@ def trouble_of_status(
     who: str, status: int, headers: Mapping[str, str], said: str, words: str, *, worked: bool
 ) -> Trouble:
     """
-    What an error status means. who: the model, for people. said, words: as in Trouble.
+    What an error status means. who: the model, for people. said: the provider's message, words: with all its codes.
 
     worked: whether the model has answered before, so that a request that it does not take is the question's fault.
     """
-    kind, again = _kind_of(status, words, worked)
+    kind, again, manner = _meaning(status, words, worked)
     if headers.get("x-should-retry") in ("true", "false"):
         again = kind == "unavailable" and headers["x-should-retry"] == "true"
-    what = {408: " (it took too long)", 429: " (too many requests)", 529: " (overloaded)"}.get(status, "")
+    what = {429: " (too many requests)", 529: " (overloaded)"}.get(status, "") if again else ""
     return Trouble(
-        kind, f"{who} answered {status}{what}", status, said, words, again, seconds_to_wait(headers),
+        kind=kind,
+        what=f"{who} answered {status}{what}",
+        status=status,
+        said=said,
+        again=again,
+        after=seconds_to_wait(headers),
         begun=status not in (408, 429, 503, 529),
-    )  # fmt: skip
+        manner=manner,
+    )
 
 
-def _kind_of(status: int, words: str, worked: bool) -> tuple[Kind, bool]:
+def _meaning(status: int, words: str, worked: bool) -> tuple[Kind, bool, bool]:
+    """The kind of failure, whether another try may help, and whether it is about the manner of asking."""
     if status == 402 or (status in (400, 403, 429) and _ACCOUNT.search(words)):
-        return "misconfigured", False
+        return "misconfigured", False, False
     if status in (408, 409, 429) or status >= 500:
-        return "unavailable", True
+        return "unavailable", True, False
     if status == 413 or (status in (400, 422) and _TOO_LONG.search(words)):
-        return "unusable", False
+        return "unusable", False, False
     if status in (400, 403, 422) and _RULES.search(words):
-        return "refused", False
-    if status in (400, 422) and worked:
-        return "unusable", False
-    return "misconfigured", False
+        return "refused", False, False
+    if status in (400, 422) and _MANNER.search(words):
+        return "misconfigured", False, True
+    return "unusable" if status in (400, 422) and worked else "misconfigured", False, False
 
 
 def seconds_to_wait(headers: Mapping[str, str]) -> float | None:

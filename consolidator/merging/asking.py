@@ -185,7 +185,7 @@ def read_answer(raw: str, stop: Stop = "end") -> Answer:
 def _only_answer(raw: str) -> Answer:
     problem = "it was no JSON object"
     found: list[Answer] = []
-    for document in _objects(re.sub(r"<think>.*?</think>", "", raw, flags=re.DOTALL)):
+    for document in _objects(raw):
         try:
             answer = Answer.model_validate(document)
         except ValidationError as error:
@@ -204,8 +204,10 @@ def _only_answer(raw: str) -> Answer:
 
 
 def _objects(raw: str) -> Iterator[dict[str, Any]]:
-    """The JSON objects in a text, none of them inside another."""
+    """The JSON objects in a reply, none of them inside another, and none that was only thought."""
     decoder = json.JSONDecoder()
+    if not raw.lstrip().startswith("{"):
+        raw = raw.rpartition("</think>")[2]
     at = raw.find("{")
     for _ in range(_MOST_OBJECTS):
         if at < 0:
