@@ -5,7 +5,7 @@ Both are in one order whatever the store, and tell nothing of how or when the st
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +18,7 @@ from consolidator.instants import format_instant
 from consolidator.laws.clock import Rates
 from consolidator.laws.fading import DEAD
 from consolidator.laws.strength import mode_factor
+from consolidator.store.aliases import bearers
 from consolidator.store.clocks import read_clock, segments_of
 from consolidator.store.engine import keyed
 from consolidator.store.tables import (
@@ -38,13 +39,13 @@ __all__ = ["export_jsonl", "export_values"]
 Line = dict[str, Any]
 INSTANTS = frozenset({
     "at", "created_at", "observed_at", "strength_at", "base_at", "expires_at", "valid_until", "archived_at",
-    "weight_at",
+    "weight_at", "based_at",
 })  # fmt: skip
 LINE_COLUMNS = (
     "content", "type", "source", "created_at", "observed_at", "strength", "strength_at", "base_strength", "base_at",
     "consolidated", "pinned", "kept", "temporal_state", "temporal_anchor", "temporal_end", "recurrence",
     "recurrence_start", "expires_at", "valid_until", "status", "archived_at", "archived_because", "superseded_by",
-    "importance", "topics", "trust", "metadata",
+    "importance", "topics", "trust", "metadata", "fresh", "lives",
 )  # fmt: skip
 
 
@@ -115,9 +116,16 @@ def _memory_lines(conn: sa.Connection, scope_key: int) -> Iterator[Line]:
             del line["key"]
             if row.metadata:
                 line["metadata"] = _sorted(row.metadata)
+            line["merge_seen"] = None if line.pop("fresh") else True
+            line["lives"] = row.lives and [_life(life) for life in row.lives]
             if row.key in vectors:
                 line["embedding"] = vectors[row.key]
             yield line
+
+
+def _life(life: Sequence[Any]) -> Line:
+    strength, at, consolidated = life
+    return {"strength": strength, "at": format_instant(at), "consolidated": consolidated}
 
 
 def _sorted(value: Any) -> Any:
@@ -183,7 +191,11 @@ def _exposure_lines(conn: sa.Connection, scope_key: int) -> Iterator[Line]:
 
 
 def _attribution_lines(conn: sa.Connection, scope_key: int) -> Iterator[Line]:
-    """Of ratings of one moment the later row counts, so they keep their order."""
+    """
+    Of ratings of one moment the later row counts, so they keep their order.
+
+    The target is told where it is not what the memory was at the time: a late one counts for what that was merged into.
+    """
     shown = {
         mode: sa.exists()
         .where(exposures.c.turn_key == attributions.c.turn_key, exposures.c.memory_key == attributions.c.memory_key)
@@ -201,7 +213,10 @@ def _attribution_lines(conn: sa.Connection, scope_key: int) -> Iterator[Line]:
             attributions.c.at,
             attributions.c.applied,
             attributions.c.mode,
-            (attributions.c.at <= memories.c.base_at).label("replayed"),
+            attributions.c.based_at,
+            attributions.c.memory_key,
+            attributions.c.target_key,
+            sa.and_(attributions.c.based_at.is_(None), attributions.c.at <= memories.c.base_at).label("replayed"),
             *(condition.label(mode) for mode, condition in shown.items()),
         )
         .join(turns, turns.c.key == attributions.c.turn_key)
@@ -216,15 +231,29 @@ def _attribution_lines(conn: sa.Connection, scope_key: int) -> Iterator[Line]:
         )
     )
     for rows in stream(conn, query):
+        elsewhere = _elsewhere(conn, rows)
         for row in rows:
             line = dict(row._mapping)
+            del line["memory_key"], line["target_key"]
             modes: set[str | None] = {mode for mode in shown if line.pop(mode)}
             follows = row.mode is None or row.mode == mode_factor(modes)
             yield line | {
                 "session_id": row.session_id or None,
                 "replayed": True if row.replayed else None,
                 "mode": None if follows else row.mode,
+                "target": elsewhere.get((row.memory_key, row.at, row.target_key)),
             }
+
+
+def _elsewhere(conn: sa.Connection, rows: Iterable[sa.Row[Any]]) -> dict[tuple[int, int, int], str]:
+    """The ids of targets that are not what the memory was at the time, by memory, time and target."""
+    counted = {(row.memory_key, row.at, row.target_key) for row in rows if row.target_key is not None}
+    bearer = bearers(conn, {(memory, at) for memory, at, _ in counted})
+    told = {each for each in counted if bearer[each[0], each[1]] != each[2]}
+    table = keyed(conn, key=sorted({target for _, _, target in told}))
+    query = sa.select(identities.c.key, identities.c.hash).join(table, identities.c.key == table.c.key)
+    names = dict(conn.execute(query).all())
+    return {each: names[each[2]] for each in told}
 
 
 def _alias_lines(conn: sa.Connection, scope_key: int) -> Iterator[Line]:
@@ -255,9 +284,12 @@ def _merge_source_lines(conn: sa.Connection, scope_key: int) -> Iterator[Line]:
 
 def _verdict_lines(conn: sa.Connection, scope_key: int) -> Iterator[Line]:
     rows = conn.execute(
-        sa.select(verdicts.c.members, verdicts.c.verdict, verdicts.c.at).where(verdicts.c.scope_key == scope_key)
+        sa.select(verdicts.c.members, verdicts.c.verdict, verdicts.c.at, verdicts.c.tries, verdicts.c.because).where(
+            verdicts.c.scope_key == scope_key
+        )
     )
-    yield from sorted((dict(row._mapping) for row in rows), key=lambda line: line["members"])
+    for line in sorted((dict(row._mapping) for row in rows), key=lambda line: line["members"]):
+        yield line | {"tries": line["tries"] or None}
 
 
 def _tombstone_lines(conn: sa.Connection, scope_key: int) -> Iterator[Line]:

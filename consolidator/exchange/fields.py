@@ -17,6 +17,7 @@ Check = Callable[[Any], Any]
 MOST_NAME_BYTES = 1000  # of a text that an index holds: Postgres takes 2,704 bytes a row
 MOST_SCOPE_BYTES = 2000
 DEEPEST = 100
+MOST_COUNT = 1_000_000
 FIRST_YEAR, LAST_YEAR = 2, 9998  # of an anchor: its zone and its end have to fit beside it
 
 _HEX = frozenset("0123456789abcdef")
@@ -192,6 +193,28 @@ def segments(value: Any) -> tuple[Mapping[str, Any], ...]:
             raise Unfit(str(error), f"[{index}]{getattr(error, 'below', '')}") from None
         rows.append({"from": format_instant(since), **slopes})
     return tuple(rows)
+
+
+def lives(value: Any) -> list[list[Any]]:
+    """The bases that a memory had before it took others in, each with its time and its clock."""
+    if not isinstance(value, list):
+        raise Unfit("is not a list")
+    rows = []
+    for index, row in enumerate(value):
+        try:
+            if not isinstance(row, dict) or row.keys() != {"strength", "at", "consolidated"}:
+                raise Unfit("is not {strength, at, consolidated}")
+            rows.append([between(0, 1)(row["strength"]), instant(row["at"]), flag(row["consolidated"])])
+        except ValueError as error:
+            raise Unfit(str(error), f"[{index}]{getattr(error, 'below', '')}") from None
+    return rows
+
+
+def count(value: Any) -> int:
+    """How many."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_COUNT:
+        raise Unfit(f"{spell(value)} is not a number of times")
+    return value
 
 
 def topics(value: Any) -> list[str]:

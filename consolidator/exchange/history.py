@@ -9,7 +9,7 @@ from consolidator.exchange.desk import TEXTS, Desk
 from consolidator.exchange.records import AliasLine, AttributionLine, ExposureLine, SourceLine
 from consolidator.exchange.spool import BATCH, Spool
 from consolidator.exchange.tally import Tally
-from consolidator.store.aliases import members, resolve
+from consolidator.store.aliases import bearers, members, resolve
 from consolidator.store.engine import keyed
 from consolidator.store.tables import aliases, attributions, exposures, memories, turns, watermarks
 
@@ -124,6 +124,7 @@ def take_attributions(desk: Desk, spool: Spool, tally: Tally) -> None:
             desk.turn_keys(desk.scope_key(scope), pairs)
     for scope_key, lines in tally.batches(desk, AttributionLine, "memory_id"):
         keys, _ = desk.keys(scope_key, (line.memory_id for line in lines))
+        targets = desk.names(scope_key, (line.target for line in lines if line.target is not None))
         placed, known = _placed(desk, tally, scope_key, lines, keys)
         in_turn = desk.turn_keys(scope_key, ((line.turn_id, session) for line, session in placed))
         at = _times(desk, [line for line, _ in placed], keys)
@@ -131,8 +132,8 @@ def take_attributions(desk: Desk, spool: Spool, tally: Tally) -> None:
             {
                 "scope_key": scope_key, "turn_key": in_turn[line.turn_id, session], "message_id": line.message_id,
                 "memory_key": keys[line.memory_id], "evidence": line.evidence, "confidence": line.confidence,
-                "at": when, "mode": line.mode, "applied": line.applied, "target_key": None,
-                "replayed": line.replayed,
+                "at": when, "mode": line.mode, "applied": line.applied, "based_at": line.based_at,
+                "target_key": None if line.target is None else targets.get(line.target), "replayed": line.replayed,
             }
             for (line, session), when in zip(placed, at, strict=True)
             if when is not None
@@ -220,22 +221,25 @@ def _ratings(desk: Desk, lines: Sequence[AttributionLine], keys: dict[str, int])
 
 def _aim(desk: Desk, tally: Tally, rows: Sequence[dict[str, Any]]) -> None:
     """
-    Say of applied ratings whose strength holds them: a memory's replay, or, where no later than its base, the base.
+    Say of applied ratings whose strength holds them: the replay of the memory that theirs was at the time, or, where
+    no later than its base, the base.
 
     A strength that was here before the rating came, and is older, cannot hold it: the rating is still to be replayed.
+
+    A row with a target says itself which memory that is.
     """
     applied = [row for row in rows if row["applied"]]
     if not applied:
         return
-    ends = resolve(desk.conn, {row["memory_key"] for row in applied})
-    table = keyed(desk.conn, key=sorted({*ends.values()}))
+    bearer = bearers(desk.conn, {(row["memory_key"], row["at"]) for row in applied})
+    for row in applied:
+        row["target_key"] = row["target_key"] or bearer[row["memory_key"], row["at"]]
+    table = keyed(desk.conn, key=sorted({row["target_key"] for row in applied}))
     query = sa.select(memories.c.key, memories.c.base_at, memories.c.strength_at)
     heads = {row.key: row for row in desk.conn.execute(query.join(table, memories.c.key == table.c.key))}
     for row in applied:
-        head = heads.get(ends[row["memory_key"]])
-        if head is None or (row["at"] <= head.base_at and not row["replayed"]):
-            continue
-        if head.key in tally.arrived or row["at"] <= head.strength_at:
-            row["target_key"] = head.key
-        else:
-            row["applied"] = False
+        head = heads.get(row["target_key"])
+        if head is None or (row["at"] <= head.base_at and not (row["replayed"] or row["based_at"])):
+            row["target_key"] = row["based_at"] = None
+        elif head.key not in tally.arrived and row["at"] > head.strength_at:
+            row["target_key"], row["applied"] = None, False

@@ -32,7 +32,10 @@ class ScopeLine:
 
 @dataclass(frozen=True, slots=True)
 class MemoryLine:
-    """strength_at None: when it is taken in. base_* None: the head. vector: float32, little-endian."""
+    """
+    strength_at None: when it is taken in. base_* None: the head. vector: float32, little-endian. merge_seen: whether a
+    merge pass has seen it. lives: its bases before it took others in, [strength, at, consolidated], oldest first.
+    """
 
     line: int
     scope: str | None
@@ -66,6 +69,8 @@ class MemoryLine:
     metadata: dict[str, Any] | None = None
     model: str | None = None
     vector: bytes | None = None
+    merge_seen: bool = False
+    lives: list[list[Any]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +107,9 @@ class AttributionLine:
     """
     session_id None: the only one of that turn. replayed: that an applied rating of no later than its memory's base
     is not in the base, but acts there in every replay. mode: what the rating was once counted with, where that no
-    longer follows from the exposures. changed_at: when a source that overwrites its ratings wrote this one over
-    another.
+    longer follows from the exposures. target: the memory whose strength counts it, where that is not what the memory
+    was at the time. based_at: the base it was counted on, where that has moved since and holds it. changed_at: when a
+    source that overwrites its ratings wrote this one over another.
     """
 
     line: int
@@ -118,6 +124,8 @@ class AttributionLine:
     applied: bool = False
     replayed: bool = False
     mode: float | None = None
+    target: str | None = None
+    based_at: int | None = None
     changed_at: int | None = None
 
 
@@ -142,13 +150,15 @@ class MergeSourceLine:
 
 @dataclass(frozen=True, slots=True)
 class VerdictLine:
-    """members: ids, sorted."""
+    """members: ids, sorted. tries: how often a model was asked in vain."""
 
     line: int
     scope: str | None
     members: tuple[str, ...]
     verdict: str
     at: int
+    tries: int = 0
+    because: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

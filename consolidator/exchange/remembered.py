@@ -120,6 +120,8 @@ def _row(line: MemoryLine, key: int, scope_key: int, strength_at: int, supersede
         "base_at": strength_at if line.base_at is None else line.base_at,
         "strength_at": strength_at,
         "superseded_by": superseded_by,
+        "fresh": not line.merge_seen,
+        "lives": line.lives,
         "recurrence_start": line.temporal_anchor if start is None and line.recurrence else start,
     }
 
@@ -179,7 +181,7 @@ def take_verdicts(desk: Desk, spool: Spool, tally: Tally) -> None:
         rows = [
             {
                 "scope_key": scope_key, "members_hash": members_hash(line.members), "members": list(line.members),
-                "verdict": line.verdict, "at": line.at,
+                "verdict": line.verdict, "at": line.at, "tries": line.tries, "because": line.because,
             }
             for line in lines
             if gone.isdisjoint(line.members)

@@ -71,6 +71,8 @@ SHAPES: Mapping[str, Mapping[str, Field]] = {
         "trust": Field(_ratio),
         "metadata": Field(fields.metadata),
         "embedding": Field(fields.embedding),
+        "merge_seen": Field(fields.flag),
+        "lives": Field(fields.lives),
     },
     "association": {
         **_scope,
@@ -104,6 +106,8 @@ SHAPES: Mapping[str, Mapping[str, Field]] = {
         "applied": Field(fields.flag),
         "replayed": Field(fields.flag),
         "mode": Field(_ratio),
+        "target": Field(fields.memory_id),
+        "based_at": Field(fields.instant),
     },
     "alias": {
         **_scope,
@@ -123,6 +127,8 @@ SHAPES: Mapping[str, Mapping[str, Field]] = {
         "members": _needed(fields.memory_ids),
         "verdict": _needed(fields.name),
         "at": _needed(fields.instant),
+        "tries": Field(fields.count),
+        "because": Field(fields.text),
     },
     "tombstone": {**_scope, "id": _needed(fields.memory_id), "at": _needed(fields.instant)},
 }

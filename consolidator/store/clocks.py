@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from consolidator.instants import format_instant, parse_instant
 from consolidator.laws.clock import PAUSE_AFTER, Clock, Rates, Segment, from_segments, observe
+from consolidator.store.arrivals import arrivals
 from consolidator.store.segments import SegmentRow, segment_rows, write_segments
-from consolidator.store.tables import UNSCHEDULED, WAITING, attributions, exposures, memories, scopes
+from consolidator.store.tables import WAITING, attributions, exposures, scopes
 
 
 def load_clock(conn: sa.Connection, scope_key: int) -> Clock:
@@ -36,11 +37,10 @@ def read_clock(conn: sa.Connection, scope_key: int, *, now: int, rates: Rates) -
 def waiting_activity(conn: sa.Connection, scope_key: int, *, now: int) -> NDArray[np.int64]:
     """Times, at or before `now`, of activity that no night has seen: memories taken in, exposures, attributions."""
     times = [
-        sa.select(memories.c.base_at).where(memories.c.scope_key == scope_key, UNSCHEDULED, memories.c.base_at <= now),
         sa.select(exposures.c.at).where(exposures.c.scope_key == scope_key, WAITING, exposures.c.at <= now),
         sa.select(attributions.c.at).where(attributions.c.scope_key == scope_key, WAITING, attributions.c.at <= now),
     ]
-    return np.array(conn.scalars(sa.union(*times)).all(), np.int64)
+    return np.array([*arrivals(conn, scope_key, now=now).values(), *conn.scalars(sa.union(*times))], np.int64)
 
 
 def as_rows(clock: Clock) -> list[SegmentRow]:

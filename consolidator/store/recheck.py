@@ -7,9 +7,9 @@ import sqlalchemy as sa
 
 from consolidator.plan import Decision, Plan, Row, ScopePlan
 from consolidator.store.aliases import resolve
+from consolidator.store.arrivals import arrivals
 from consolidator.store.engine import keyed
 from consolidator.store.tables import (
-    UNSCHEDULED,
     WAITING,
     associations,
     attributions,
@@ -45,12 +45,8 @@ def stale_tokens(conn: sa.Connection, plan: Plan, part: ScopePlan) -> set[Hashab
             }
         tokens |= _pairs_shown(conn, part, turn)
     known = {row[0] for row in part.memory_schedule}
-    taken_in = conn.execute(
-        sa.select(memories.c.key, memories.c.base_at).where(
-            memories.c.scope_key == part.key, UNSCHEDULED, memories.c.base_at <= plan.as_of
-        )
-    ).all()
-    activity = [one.at for one in (*late, *beside)] + [at for key, at in taken_in if key not in known]
+    taken_in = arrivals(conn, part.key, now=plan.as_of)
+    activity = [one.at for one in (*late, *beside)] + [at for key, at in taken_in.items() if key not in known]
     if any(low <= at <= high for at in activity for low, high in part.sensitive):
         return None
     consumed = {key: target for one in part.decisions for key, target, _ in one.events.attributions}
