@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 import consolidator
-from consolidator.cli import care, files, look, nights, output, runs, show, stores
+from consolidator.cli import care, files, look, nights, notify, output, runs, show, stores
 from consolidator.cli.session import start
 from consolidator.errors import ConsolidatorError
 
@@ -40,6 +40,7 @@ COMMANDS: dict[str, Callable[..., object] | None] = {
     "search": look.search,
     "history": show.history,
     "graph": look.graph,
+    "notify": None,  # a group of its own
 }
 
 
@@ -66,6 +67,10 @@ imports = typer.Typer(rich_markup_mode=None)
 imports.command("jsonl")(files.import_jsonl)
 imports.command("formative")(files.import_formative)
 app.add_typer(imports, name="import", help="Take memories and events in.")
+messages = typer.Typer(rich_markup_mode=None)
+messages.command("test")(notify.test)
+messages.command("outbox")(notify.outbox)
+app.add_typer(messages, name="notify", help="Try a channel for messages; see and send what waits.")
 
 
 @app.callback(invoke_without_command=True)

@@ -1,7 +1,8 @@
 """Channels: where messages go. Their addresses and tokens are secrets, which no log, error or listing repeats."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
@@ -121,6 +122,16 @@ def shown(channel: Channel) -> str:
             return f"file {channel.path}"
         case StdoutChannel():
             return "stdout"
+
+
+def placed(channels: Mapping[str, Channel], folder: Path) -> dict[str, Channel]:
+    """The channels of a settings file in that folder: a file's relative path is relative to it."""
+    return {
+        name: channel.model_copy(update={"path": str(folder / Path(channel.path).expanduser())})
+        if isinstance(channel, FileChannel)
+        else channel
+        for name, channel in channels.items()
+    }
 
 
 def hide(text: str, channel: Channel) -> str:

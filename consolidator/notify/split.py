@@ -7,6 +7,7 @@ after it is cut), and inside code only where the code alone is too long for a pa
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import chain
 
 from consolidator.notify.graphemes import graphemes
 from consolidator.notify.markup import Line, Lines
@@ -63,7 +64,7 @@ def _paragraph_end(lines: Sequence[Line], count: int) -> int:
     ends: list[int] = [
         end for end in range(count, count // 2, -1) if lines[end - 1].empty or lines[end].kind == "heading"
     ]
-    for end in [*ends, *range(count, 0, -1)]:
+    for end in chain(ends, range(count, 0, -1)):
         if not _announces(lines, end):
             return end
     return count

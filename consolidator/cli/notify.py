@@ -1,0 +1,109 @@
+"""Commands about messages: notify test, notify outbox."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from consolidator.cli.output import emit, emit_json, emit_table, note
+from consolidator.cli.session import JsonOption, Session, clock
+from consolidator.errors import ConsolidatorError
+
+if TYPE_CHECKING:
+    from consolidator.notify.channels import Channel
+
+PARTLY = 3
+
+
+def test(
+    ctx: typer.Context,
+    channel: Annotated[str, typer.Argument(metavar="CHANNEL", help="Its name in the settings.")],
+) -> None:
+    """
+    Send a test message to a channel, now.
+
+    Exit code 1 where it is not taken, with the reason.
+
+    \b
+    Example:
+        consolidate notify test chat
+    """
+    from consolidator.notify.channels import shown
+    from consolidator.notify.deliver import chosen, try_channel
+
+    found = chosen(channels_of(ctx.obj), [channel])[channel]
+    outcome = try_channel(channel, found, now=clock(), emit=emit)
+    if not outcome.delivered:
+        raise ConsolidatorError(f"{channel} ({shown(found)}): not sent: {outcome.reason}")
+    note(f"{channel} ({shown(found)}): sent.")
+
+
+def outbox(
+    ctx: typer.Context,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Send now what waits, and try once more what was given up.")
+    ] = False,
+    count: Annotated[int, typer.Option("-n", metavar="N", min=0, help="How many of those delivered to list.")] = 10,
+    json: JsonOption = False,
+) -> int:
+    """
+    List the messages that wait, were delivered or were given up, and why.
+
+    With --retry: exit code 1 where nothing could be sent, 3 where some could not.
+
+    \b
+    Example:
+        consolidate notify outbox --retry
+    """
+    from consolidator.notify.channels import StdoutChannel, shown
+    from consolidator.notify.deliver import drain
+    from consolidator.store.outbox import listed
+
+    channels = channels_of(ctx.obj)
+    code = 0
+    with ctx.obj.open("write" if retry else "read") as store:
+        if retry:
+            # What is printed is one JSON document, or messages among others.
+            used = {name: each for name, each in channels.items() if not (json and isinstance(each, StdoutChannel))}
+            sent = drain(store, used, wall_clock=clock, emit=emit, again=True)
+            arrived = sum(each.outcome.delivered for each in sent)
+            code = 0 if arrived == len(sent) else PARTLY if arrived else 1
+            if not json:
+                emit(f"Tried {len(sent):,}, sent {arrived:,}." if sent else "Nothing waits to be sent.")
+        with store.read() as conn:
+            found = listed(conn, now=clock(), limit=count)
+    for each in found:
+        channel = channels.get(each["channel"])
+        each["kind"] = shown(channel) if channel else None
+        if channel is None and each["state"] == "waiting":
+            each["reason"] = "the settings have no channel of this name"
+    if json:
+        emit_json({"outbox": found})
+    elif not found and not retry:
+        emit("The outbox is empty: no message was written yet.")
+    elif found:
+        emit_table(("created", "channel", "part", "state", "tries", "next", "what, and why"), list(map(_row, found)))
+    return code
+
+
+def channels_of(session: Session) -> "dict[str, Channel]":
+    """The channels of the settings in use."""
+    from consolidator.notify.channels import placed
+
+    if session.settings_file is None:
+        return dict(session.settings.channels)
+    return placed(session.settings.channels, session.settings_file.absolute().parent)
+
+
+def _row(each: dict[str, Any]) -> tuple[object, ...]:
+    part = f"{each['part']}/{each['parts']}"
+    why = f": {each['reason']}" if each["reason"] else ""
+    kind = f" ({each['kind']})" if each["kind"] else ""
+    return (
+        each["created_at"],
+        f"{each['channel']}{kind}",
+        part,
+        each["state"],
+        each["attempts"],
+        each["next_at"] or "",
+        f"{each['title']}{why}",
+    )
