@@ -20,6 +20,7 @@ Stop = Literal["end", "cut off", "refused"]
 
 BYTES_PER_TOKEN = 3
 ROOM_TO_THINK = 4096
+MOST_TO_SAY = 64_000  # what most models can say at once
 LONGEST_ANSWER = 1_000_000
 _MOST_OBJECTS = 100
 _UNSTORABLE = re.compile(r"\\u0000|[\ud800-\udfff]")  # in JSON: what escapes can make, and no store takes
@@ -139,7 +140,7 @@ def question(
         + (", and set right what was wrong with the last answer." if problems else ".")
     )
     tokens = tokens_of(*(text.content for text in texts))
-    return Question(SYSTEM, prompt, ROOM_TO_THINK + 3 * tokens)
+    return Question(SYSTEM, prompt, min(ROOM_TO_THINK + 3 * tokens, MOST_TO_SAY))
 
 
 def tokens_of(*texts: str) -> int:
