@@ -7,6 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from consolidator.carried import carry_over
 from consolidator.implied import count_dead, infer_links
 from consolidator.laws.clock import ASSOCIATION, NEVER, Clock, Rates, observe, rewritten
 from consolidator.laws.fading import DEAD, fades_age
@@ -159,8 +160,9 @@ def _reinforce(night: Night) -> None:
         given.setdefault(one.memory, []).append(one)
     for end in night.moved:
         given.setdefault(end, [])
-    rewritten_heads = frozenset(night.moved)
-    decisions = night.take(reinforce.reinforce(night.memories, given, rewritten_heads, clock=night.clock, now=now))
+    bases = carry_over(night, given, anew)
+    moved = frozenset(night.moved)
+    decisions = night.take(reinforce.reinforce(night.memories, given, moved, bases=bases, clock=night.clock, now=now))
     if seen:
         events = Events(attributions=tuple((attribution, None, None) for attribution in sorted(seen)))
         because = "history, or of a memory that is not here"

@@ -35,6 +35,7 @@ def reinforce(
     attributions: Mapping[int, Sequence[Attribution]],
     rewritten: frozenset[int],
     *,
+    bases: Mapping[int, float] | None = None,
     clock: Clock,
     now: int,
 ) -> tuple[list[Decision], dict[int, Memory]]:
@@ -42,13 +43,15 @@ def reinforce(
     The head of each rated memory is the replay of its effective attributions in order of time.
 
     attributions: by memory, the new ones; all of them where one is late, corrects another, or the memory is in
-    `rewritten` (its head lies where the clock's past has changed): such memories are replayed from their base.
+    `rewritten` (its head lies where the clock's past has changed): such memories are replayed from their base. bases:
+    of memories whose base itself is another now.
     Returns the decisions and the memories as they then are.
     """
     rated = sorted(attributions)
     rows = [memories[key] for key in rated]
+    based = [memories[key]._replace(base_strength=(bases or {}).get(key, memories[key].base_strength)) for key in rated]
     whole = [key in rewritten or _from_base(memories[key], attributions[key]) for key in rated]
-    strength, since = _replay(rows, [attributions[key] for key in rated], whole, clock)
+    strength, since = _replay(based, [attributions[key] for key in rated], whole, clock)
     heads = zip(rows, strength.tolist(), since.tolist(), strict=True)
     moved = [row._replace(strength=value, strength_at=at) for row, value, at in heads]
     ages = fading_ages(clock, moved).tolist()
@@ -58,7 +61,9 @@ def reinforce(
         fresh = [one for one in attributions[row.key] if one.new]
         events = Events(attributions=tuple((one.key, row.key, None if one.given else one.mode) for one in fresh))
         head = {"strength": moved[i].strength, "strength_at": moved[i].strength_at}
-        same = row.strength == head["strength"] and row.strength_at == head["strength_at"]
+        if based[i].base_strength != row.base_strength:
+            head["base_strength"] = based[i].base_strength
+        same = all(getattr(row, name) == value for name, value in head.items())
         if same and not (row.kept or row.spared):
             if fresh:
                 decisions.append(
@@ -74,6 +79,11 @@ def reinforce(
     return decisions, changed
 
 
+def is_explicit(one: Attribution) -> bool:
+    """Whether a rating was given as one, not told by what was shown and used."""
+    return one.evidence in EXPLICIT
+
+
 def _from_base(memory: Memory, attributions: Sequence[Attribution]) -> bool:
     return any(not one.new or one.at <= memory.strength_at for one in attributions)
 
@@ -87,7 +97,7 @@ def _replay(
     chosen, at = effective(
         memory,
         [one.message for _, one in flat],
-        [one.evidence in EXPLICIT for _, one in flat],
+        [is_explicit(one) for _, one in flat],
         confidence,
         [one.at for _, one in flat],
         [one.key for _, one in flat],

@@ -145,7 +145,11 @@ def keys_waiting(conn: sa.Connection, events: sa.Table, scope_key: int, *, now: 
 
 
 def corrected(conn: sa.Connection, scope_key: int, *, now: int) -> set[tuple[str, int]]:
-    """(message, memory that counts it) of which an earlier night counted a rating and another one waits."""
+    """
+    (message, memory that counts it) of which an earlier night counted a rating and another one waits.
+
+    One that was merged after it had counted the rating stands for what it was merged into.
+    """
     waiting = (
         sa.select(attributions.c.message_id)
         .where(attributions.c.scope_key == scope_key, WAITING, attributions.c.at <= now)
@@ -157,14 +161,18 @@ def corrected(conn: sa.Connection, scope_key: int, *, now: int) -> set[tuple[str
         .join(waiting, waiting.c.message_id == attributions.c.message_id)
         .where(attributions.c.scope_key == scope_key, attributions.c.target_key.is_not(None))
     )
-    return {(message, target) for message, target in conn.execute(counted)}
+    found = conn.execute(counted).all()
+    ends = resolve(conn, {target for _, target in found})
+    return {(message, ends[target]) for message, target in found}
 
 
 def attributions_counted(conn: sa.Connection, targets: Iterable[int], *, now: int) -> list[Attribution]:
-    """Every attribution that earlier nights counted for these memories, at or before `now`."""
+    """Every attribution that earlier nights counted for these memories on their present base, at or before `now`."""
     table = keyed(conn, key=sorted(set(targets)))
     rows = conn.execute(
-        sa.select(*_RATED).join(table, attributions.c.target_key == table.c.key).where(attributions.c.at <= now)
+        sa.select(*_RATED)
+        .join(table, attributions.c.target_key == table.c.key)
+        .where(attributions.c.based_at.is_(None), attributions.c.at <= now)
     )
     return [
         Attribution(
