@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from consolidator.errors import BadInput
 from consolidator.llm.anthropic import Anthropic
-from consolidator.llm.client import Access, Client
+from consolidator.llm.client import Access
 from consolidator.llm.openai import OpenAI
 from consolidator.llm.prices import DEFAULT_MODELS, price_of
 from consolidator.settings import Merge, Price
@@ -23,7 +23,7 @@ _NO_KEY = "none"  # what a server that asks for no key is sent
 class Choice(NamedTuple):
     """The model, or why there is none. price: of a live request; None where it is not known."""
 
-    model: Client | None
+    model: Anthropic | OpenAI | None
     why: str
     price: Price | None = None
 
@@ -63,7 +63,7 @@ def _chosen(settings: Merge, environ: Mapping[str, str], provider: str, name: st
     access = _access(settings, environ, provider)
     if access is None:
         return Choice(None, f"merge.model is {settings.model}, but there is no key: set {_KEYS[provider][0]}")
-    model = (Anthropic if provider == "anthropic" else OpenAI)(name, access)
+    model = Anthropic(name, access) if provider == "anthropic" else OpenAI(name, access)
     return Choice(model, "", price_of(provider, name, model.place, settings.prices))
 
 

@@ -63,9 +63,10 @@ class Model(Protocol):
     place: where it is asked, the provider's own address or another: host, port and path.
     """
 
-    provider: str
-    name: str
-
+    @property
+    def provider(self) -> str: ...
+    @property
+    def name(self) -> str: ...
     @property
     def place(self) -> str: ...
 

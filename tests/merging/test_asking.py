@@ -129,7 +129,7 @@ def test_rules() -> None:
 
 
 def test_room() -> None:
-    """The limit leaves room for the text, the facts and some thinking, and grows with the memories up to what models can say."""
+    """The limit leaves room for the text, the facts and some thinking, and grows up to what models can say."""
     short, long, longest = (question([text(1, "word " * n), text(2, "word")], []) for n in (1, 1000, 100_000))
     assert short.max_tokens >= 4096
     assert long.max_tokens - short.max_tokens >= 3 * 1000
