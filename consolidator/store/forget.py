@@ -16,6 +16,7 @@ from consolidator.store.care import heirs
 from consolidator.store.engine import Store
 from consolidator.store.find import Found
 from consolidator.store.locks import hold_scope
+from consolidator.store.outbox import forget_messages
 from consolidator.store.tables import (
     DIRECT,
     INFERRED,
@@ -74,6 +75,7 @@ def forget(store: Store, found: Sequence[Found], *, now: int, wall_clock: Callab
             for scope_key in {each.scope.key for each in present}:
                 _forget_journal(conn, scope_key, gone)
             _forget_reports(conn, gone)
+            forget_messages(conn, gone.traces)
             if store.dialect == "sqlite":
                 conn.exec_driver_sql("INSERT INTO memory_words(memory_words) VALUES('optimize')")
     return Forgotten(

@@ -1,5 +1,6 @@
 """What is to be told waits in the store until it is told, or given up where all can see it; on both stores."""
 
+import hashlib
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -16,8 +17,10 @@ from consolidator.notify.channels import Channel, StdoutChannel
 from consolidator.notify.deliver import BACKOFF_SECONDS, CLAIM_SECONDS, Sent, chosen, drain, tell, tell_directly
 from consolidator.notify.message import Message, message_of
 from consolidator.store.engine import Store, open_store
+from consolidator.store.find import find_memory
+from consolidator.store.forget import forget
 from consolidator.store.outbox import claim, forget_messages, listed
-from consolidator.store.tables import outbox, runs
+from consolidator.store.tables import identities, memories, outbox, runs, scopes
 from consolidator.store.traces import Traces
 from tests.apart import running_apart
 from tests.notify import servers
@@ -375,6 +378,24 @@ def test_what_is_forgotten_is_not_told(store: Store, clock: Clock, server: Calla
     assert "named a memory since forgotten" in held
     assert "Ada takes her tea" in held
     assert all(sent.outcome.delivered for sent in send_due(store, {"hook": channels["hook"]}, clock))
+
+
+def test_forgetting_a_memory_takes_it_out_of_the_outbox(store: Store, server: Callable[..., Server]) -> None:
+    """In the same transaction as everywhere else."""
+    content = "Ada takes her tea without milk and reads before breakfast."
+    with store.write() as conn:
+        conn.execute(sa.insert(scopes).values(key=1, scope="{}"))
+        name = hashlib.sha256(content.encode()).hexdigest()
+        conn.execute(sa.insert(identities).values(key=1, scope_key=1, hash=name))
+        moment = dict.fromkeys(("created_at", "base_at", "strength_at"), NOW)
+        values = {"base_strength": 1.0, "strength": 1.0, "type": "fact", "source": "test"}
+        conn.execute(sa.insert(memories).values(key=1, scope_key=1, content=content, **moment, **values))
+    put(store, {"hook": webhook(server().url), "chat": apprise(APPRISE["telegram"])}, message("sound", "detailed"))
+    assert texts(store).count("without milk") > 2
+    with store.read() as conn:
+        found = find_memory(conn, name, None)
+    forget(store, [found], now=NOW, wall_clock=lambda: NOW)
+    assert "without milk" not in texts(store)
 
 
 def test_without_a_store_a_message_goes_out_at_once_or_not(server: Callable[..., Server]) -> None:
