@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 import consolidator
-from consolidator.cli import care, files, look, nights, notify, output, runs, show, stores
+from consolidator.cli import care, embed, files, look, nights, notify, output, runs, show, stores
 from consolidator.cli.session import start
 from consolidator.errors import ConsolidatorError
 
@@ -26,6 +26,7 @@ COMMANDS: dict[str, Callable[..., object] | None] = {
     "doctor": stores.doctor,
     "import": None,  # a group of its own
     "export": files.export,
+    "embed": embed.embed,
     "run": nights.run,
     "apply": nights.apply,
     "undo": runs.undo,

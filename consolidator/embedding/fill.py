@@ -1,0 +1,189 @@
+"""
+Embedding what lacks a vector, and all anew.
+
+In batches: read, think, write, each by itself, so that no transaction is open while a model thinks, others go on
+reading and writing, and a kill costs one batch. What is written is complete after every batch.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import sqlalchemy as sa
+
+from consolidator.embedding.choose import spell
+from consolidator.embedding.port import Embedder, EmbedderFailed
+from consolidator.store import vectors as stored
+from consolidator.store.engine import Store
+from consolidator.store.vectors import Lacking, Pin, Which
+
+AT_ONCE = 256
+
+Advance = Callable[[int], object]
+
+
+class Filled(NamedTuple):
+    """
+    embedded: vectors written. gone: memories that were forgotten meanwhile. refused: memories that the model refuses
+    while it takes others. deleted: vectors of the model before. why: what ended it early, in one line; else empty.
+    """
+
+    embedded: int = 0
+    gone: int = 0
+    refused: int = 0
+    deleted: int = 0
+    why: str = ""
+
+    def and_then(self, other: "Filled") -> "Filled":
+        """Both."""
+        return Filled(
+            self.embedded + other.embedded,
+            self.gone + other.gone,
+            self.refused + other.refused,
+            self.deleted + other.deleted,
+            self.why or other.why,
+        )
+
+
+def embed_missing(
+    store: Store,
+    scope_key: int | None,
+    embedder: Embedder,
+    *,
+    which: Which = "active",
+    dimension: int | None = None,
+    advance: Advance | None = None,
+) -> Filled:
+    """
+    Embed the memories of a scope, None: of all, that lack a vector of the embedder's model. Pins the store to it.
+
+    A failing embedder ends it, and what was written until then stays. which, dimension: see `store.vectors.lacking`.
+    """
+
+    def read(conn: sa.Connection, after: int) -> Sequence[Lacking]:
+        return stored.lacking(
+            conn,
+            embedder.model,
+            limit=AT_ONCE,
+            scope_key=scope_key,
+            which=which,
+            after=after,
+            dimension=dimension,
+        )
+
+    def insist(conn: sa.Connection, of_batch: Pin, _last: int) -> None:
+        pinned = stored.pin(conn, of_batch)
+        if pinned.model != of_batch.model:
+            raise EmbedderFailed(f"the store was pinned to {spell(pinned.model)} meanwhile; run again")
+        if pinned != of_batch:
+            model = spell(pinned.model)
+            raise EmbedderFailed(
+                f"{model} gives vectors of {of_batch.dimension} numbers now, the store's have {pinned.dimension}; "
+                f"to embed all anew: consolidate embed --all --model {model}"
+            )
+
+    return _fill(store, embedder, read, insist, after=0, advance=advance)
+
+
+def embed_all(store: Store, embedder: Embedder, *, advance: Advance | None = None) -> Filled:
+    """
+    Embed every memory with this model, and pin the store to it once all have its vectors; those of the one before go.
+
+    Killed or failed on the way, the next time goes on from there.
+    """
+    deleted = delete_left(store)
+    with store.read() as conn:
+        pinned = stored.pin_of(conn)
+    done = Filled(deleted=deleted)
+    if pinned is None or pinned.model == embedder.model:
+        done = done.and_then(_embed_again(store, embedder, advance))
+    refused = done.refused
+    more = Filled(embedded=1)
+    while more.embedded and not done.why:  # until nothing has come in meanwhile
+        more = _embed_lacking(store, embedder, advance)
+        refused = more.refused
+        done = done.and_then(more)
+    done = done._replace(refused=refused)
+    if done.why:
+        return done
+    with store.write() as conn:
+        dimension = embedder.dimension or stored.usual_dimension(conn, embedder.model)
+        stored.pin_anew(conn, None if dimension is None else Pin(embedder.model, dimension))
+        stored.keep_place(conn, embedder.model, None)
+    return done.and_then(Filled(deleted=delete_left(store)))
+
+
+def delete_left(store: Store) -> int:
+    """Delete what is left of the vectors of the model before; how many."""
+    deleted = 0
+    while True:
+        with store.write() as conn:
+            some = stored.delete_left(conn)
+        if not some:
+            return deleted
+        deleted += some
+
+
+def _embed_again(store: Store, embedder: Embedder, advance: Advance | None) -> Filled:
+    """Every memory, with a vector of this model or without, from the place that was kept."""
+    with store.read() as conn:
+        after = stored.place_of(conn, embedder.model)
+
+    def read(conn: sa.Connection, key: int) -> Sequence[Lacking]:
+        return stored.following(conn, key, limit=AT_ONCE)
+
+    def keep(conn: sa.Connection, of_batch: Pin, last: int) -> None:
+        stored.pin(conn, of_batch)
+        stored.keep_place(conn, embedder.model, last)
+
+    return _fill(store, embedder, read, keep, after=after, advance=advance)
+
+
+def _embed_lacking(store: Store, embedder: Embedder, advance: Advance | None) -> Filled:
+    """What no vector of this model is there for, whatever the store is pinned to."""
+
+    def read(conn: sa.Connection, after: int) -> Sequence[Lacking]:
+        return stored.lacking(
+            conn, embedder.model, limit=AT_ONCE, which="all", after=after, dimension=embedder.dimension
+        )
+
+    return _fill(store, embedder, read, lambda *_: None, after=0, advance=advance)
+
+
+def _fill(
+    store: Store,
+    embedder: Embedder,
+    read: Callable[[sa.Connection, int], Sequence[Lacking]],
+    settle: Callable[[sa.Connection, Pin, int], object],
+    *,
+    after: int,
+    advance: Advance | None,
+) -> Filled:
+    """
+    Batch by batch until `read` gives no more after the last key.
+
+    settle: is told of each batch that is about to be written, in its transaction: its model and dimension, its last
+    key.
+    """
+    done = Filled()
+    while True:
+        with store.read() as conn:
+            batch = read(conn, after)
+        if not batch:
+            return done
+        after = batch[-1].key
+        try:
+            vectors = embedder.passages([memory.content for memory in batch])
+            taken = np.flatnonzero(vectors.any(axis=1)).tolist()
+            with store.write() as conn:
+                if taken:
+                    settle(conn, Pin(embedder.model, vectors.shape[1]), after)
+                    keys = [batch[place].key for place in taken]
+                    written = stored.write_vectors(conn, embedder.model, keys, vectors[taken])
+                else:
+                    written = 0
+        except EmbedderFailed as failed:
+            return done._replace(why=str(failed))
+        done = done.and_then(Filled(written, len(taken) - written, len(batch) - len(taken)))
+        if advance is not None:
+            advance(len(batch))
