@@ -112,7 +112,7 @@ def _tell(store: "Store", choice: "Choice", done: "Filled", *, all_: bool, befor
                 "embedded": done.embedded,
                 "before": before,
                 "forgotten": done.gone,
-                "refused": done.refused,
+                "unread": done.unread,
                 "without": without,
                 "deleted": done.deleted,
                 "why": why or None,
@@ -135,8 +135,8 @@ def _tell(store: "Store", choice: "Choice", done: "Filled", *, all_: bool, befor
             emit(f"Embedded before this was stopped: {_counted(before)}; run again to embed these anew too.")
         if done.gone:
             emit(f"Forgotten meanwhile: {_counted(done.gone)}.")
-        if done.refused:
-            emit(f"Refused by the model, found by their words alone: {_counted(done.refused)}.")
+        if done.unread:
+            emit(f"Not readable by this model, found by their words alone: {_counted(done.unread)}.")
         if done.deleted:
             emit(f"Deleted: {done.deleted:,} vectors of the model before.")
     if done.why:

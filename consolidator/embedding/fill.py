@@ -8,7 +8,6 @@ reading and writing, and a kill costs one batch. What is written is complete aft
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-import numpy as np
 import sqlalchemy as sa
 
 from consolidator.embedding.choose import spell
@@ -24,13 +23,14 @@ Advance = Callable[[int], object]
 
 class Filled(NamedTuple):
     """
-    embedded: vectors written. gone: memories that were forgotten meanwhile. refused: memories that the model refuses
-    while it takes others. deleted: vectors of the model before. why: what ended it early, in one line; else empty.
+    embedded: memories whose vectors were written; unread: those of them that the model cannot read, kept with a vector
+    of zeros so that they are not tried every night. gone: memories that were forgotten meanwhile. deleted: vectors of
+    the model before. why: what ended it early, in one line; else empty.
     """
 
     embedded: int = 0
+    unread: int = 0
     gone: int = 0
-    refused: int = 0
     deleted: int = 0
     why: str = ""
 
@@ -38,8 +38,8 @@ class Filled(NamedTuple):
         """Both."""
         return Filled(
             self.embedded + other.embedded,
+            self.unread + other.unread,
             self.gone + other.gone,
-            self.refused + other.refused,
             self.deleted + other.deleted,
             self.why or other.why,
         )
@@ -97,13 +97,10 @@ def embed_all(store: Store, embedder: Embedder, *, advance: Advance | None = Non
     done = Filled(deleted=deleted)
     if pinned is None or pinned.model == embedder.model:
         done = done.and_then(_embed_again(store, embedder, advance))
-    refused = done.refused
     more = Filled(embedded=1)
     while more.embedded and not done.why:  # until nothing has come in meanwhile
         more = _embed_lacking(store, embedder, advance)
-        refused = more.refused
         done = done.and_then(more)
-    done = done._replace(refused=refused)
     if done.why:
         return done
     with store.write() as conn:
@@ -174,16 +171,13 @@ def _fill(
         after = batch[-1].key
         try:
             vectors = embedder.passages([memory.content for memory in batch])
-            taken = np.flatnonzero(vectors.any(axis=1)).tolist()
             with store.write() as conn:
-                if taken:
-                    settle(conn, Pin(embedder.model, vectors.shape[1]), after)
-                    keys = [batch[place].key for place in taken]
-                    written = stored.write_vectors(conn, embedder.model, keys, vectors[taken])
-                else:
-                    written = 0
+                settle(conn, Pin(embedder.model, vectors.shape[1]), after)
+                keys = [memory.key for memory in batch]
+                written = stored.write_vectors(conn, embedder.model, keys, vectors)
         except EmbedderFailed as failed:
             return done._replace(why=str(failed))
-        done = done.and_then(Filled(written, len(taken) - written, len(batch) - len(taken)))
+        unread = len(batch) - int(vectors.any(axis=1).sum())
+        done = done.and_then(Filled(written, unread, len(batch) - written))
         if advance is not None:
             advance(len(batch))

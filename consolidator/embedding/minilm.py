@@ -23,6 +23,7 @@ MOST_TOKENS = 256  # what the model was made to read; of a longer text its begin
 WEIGHTS_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 TOKENIZER = Path(__file__).parent / "model" / "tokenizer.json"
 
+_UNKNOWN = 100
 # More at once is no faster, and what a run needs besides the weights grows with it: 50 MB for so many.
 _TOKENS_AT_ONCE = 1_024
 
@@ -35,13 +36,14 @@ class MiniLM:
     local = True
 
     def passages(self, texts: Sequence[str]) -> Vectors:
-        """The vectors of texts to keep."""
-        vectors = np.empty((len(texts), DIMENSION), np.float32)
+        """The vectors of texts to keep; zeros for one of which the model does not know half the words."""
+        vectors = np.zeros((len(texts), DIMENSION), np.float32)
         if not texts:
             return vectors
         loaded = _load()
         tokens = [loaded.tokenizer.encode(readable(text)).ids for text in texts]
-        for places in _batches([len(each) for each in tokens]):
+        known = [place for place, each in enumerate(tokens) if _is_known(each)]
+        for places in _batches(known, [len(each) for each in tokens]):
             vectors[places] = _vectors_of(loaded.session, [tokens[place] for place in places])
         return vectors
 
@@ -83,15 +85,25 @@ def _load() -> _Loaded:
     return _Loaded(tokenizer, onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"]))
 
 
-def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """The places of texts of about the same length, so that little is padded; the shortest first."""
+def _is_known(tokens: Sequence[int]) -> bool:
+    """
+    Whether there is more known than unknown between the two tokens that stand about every text.
+
+    What it does not know (Thai, emoji, most Chinese words) is one token to it: such texts would all seem the same.
+    """
+    return 2 * tokens.count(_UNKNOWN) < len(tokens) - 2
+
+
+def _batches(places: Sequence[int], lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Places of texts of about the same length together, so that little is padded; the shortest first."""
     batch: list[int] = []
-    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
+    for place in sorted(places, key=lengths.__getitem__):
         if batch and (len(batch) + 1) * lengths[place] > _TOKENS_AT_ONCE:
             yield batch
             batch = []
         batch.append(place)
-    yield batch
+    if batch:
+        yield batch
 
 
 def _vectors_of(session: Any, tokens: Sequence[Sequence[int]]) -> Vectors:

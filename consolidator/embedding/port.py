@@ -17,7 +17,8 @@ class EmbedderFailed(ConsolidatorError):
 
 class Embedder(Protocol):
     """
-    Turns texts into vectors: float32[n, dimension], in the order of the texts, each of length 1.
+    Turns texts into vectors: float32[n, dimension], in the order of the texts, each of length 1; or of zeros, which
+    says that this model cannot read the text.
 
     A text's vector depends on the text alone, not on those beside it. Some models read a question differently from
     what answers it: `queries` is for what is looked for, `passages` for what is kept.
