@@ -50,7 +50,8 @@ def message_of(
 
     error_notification: false mutes a night that failed, whatever the level, and at `errors` all. quiet: a night
     without work and without trouble says nothing. phrase: puts the facts of a sound night into words for `summary`;
-    where it gives None, or words that cannot be trusted, the rule's are used. A preview says nothing.
+    where it gives None, or words that cannot be trusted, the rule's are used; what was left out or waits is said by
+    rule in any case. A preview says nothing.
     """
     if level not in LEVELS:
         raise BadInput(f"{level!r} is no level of a message; there are {', '.join(LEVELS)}")
@@ -64,9 +65,10 @@ def message_of(
         return None
     markdown = render(report, level, "markdown")
     if level == "summary" and phrase is not None and words.work(report) and not failure:
-        friendly = checked(phrase(facts(report), persona), facts(report), sentences=2 if problem else 3)
+        after = words.concern(report) or words.left(report)
+        friendly = checked(phrase(facts(report), persona), facts(report), sentences=2 if after else 3)
         if friendly:
-            text = " ".join(filter(None, [friendly, problem]))
+            text = " ".join(filter(None, [friendly, after]))
             markdown = plain(text)
     document = as_json(report)
     return Message(

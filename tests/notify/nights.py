@@ -1,9 +1,8 @@
-"""Nights to tell of: those of the reports, a sound one, and one whose memories try everything."""
+"""Nights to tell of: a sound one, one done in part, one that failed, and one whose memories try everything."""
 
-from consolidator.plan import STEPS, ScopeOutcome, ScopePlan
+from consolidator.plan import STEPS, TOTALS, ScopeOutcome, ScopePlan
 from consolidator.report import Report, build
-from tests.report import nights
-from tests.report.nights import DECISIONS, HISTORY, RUN_ID, about, night
+from tests.report.nights import RUN_ID, about, night
 
 WILD = {
     1: "**Not bold** _not slanted_ ~~not struck~~ `not code` ||not hidden|| $not$ # no heading",
@@ -36,11 +35,57 @@ def _wild_scope(key: int) -> ScopePlan:
     )
 
 
+TEXTS = {
+    1: "Ada takes her tea without milk and reads before breakfast.",
+    2: "Dentist on 12 June at 09:15, bring the old X-rays.",
+    3: "会议改到周五下午三点,地点不变。",
+    4: "An old note about a lunch that nobody asked about again.",
+    5: "Ada's sister Eeva lives in Oulu.",
+}
+DECISIONS = (
+    about("reinforce", "reinforced", 1, because="1 agent_feedback_positive: strength 0.412 -> 1.000"),
+    about("associate", "linked", 1, 3, because="shown together in 2 turns: weight 0.000 -> 0.278"),
+    about("shift", "shifted", 2, because="future -> past: anchored at 2026-05-29"),
+    about("prune", "archived", 4, because="strength 0.048 <= 0.05 since 2026-05-29T21:12:00.000Z"),
+)
+STALE = (about("prune", "archived", 5, because="strength 0.049 <= 0.05"), "the memory has changed since it was read")
+ADA = ScopePlan(
+    key=1,
+    scope='{"project":"atlas","user":"ada"}',
+    undos=0,
+    decisions=DECISIONS,
+    names={row: (f"{row:02d}{'cd' * 31}", text) for row, text in TEXTS.items()},
+    because_nothing=dict.fromkeys(STEPS, "nothing was due"),
+)
+EARLIER = [dict.fromkeys(TOTALS, 0) | {"reinforced": count} for count in (8, 5, 0, 6)]
+FULL = "sqlite:///life.db: the store cannot be written: disk full; free some space and run again."
+
+
 def sound() -> Report:
     """A night like others, all of it done."""
-    scope = ScopePlan(1, nights.ADA.scope, 0, DECISIONS, names=nights.ADA.names, unlinked=1)
-    outcomes = {1: ScopeOutcome(DECISIONS, (), 1)}
-    return build(night(scope), outcomes, run_id=RUN_ID, dry_run=False, exit_code=0, history=HISTORY)
+    return build(night(ADA), {1: ScopeOutcome(DECISIONS)}, run_id=RUN_ID, dry_run=False, exit_code=0, history=EARLIER)
+
+
+def partly() -> Report:
+    """A night that left something out."""
+    outcomes = {1: ScopeOutcome(DECISIONS, (STALE,))}
+    return build(night(ADA), outcomes, run_id=RUN_ID, dry_run=False, exit_code=3)
+
+
+def quiet() -> Report:
+    """Nothing was due."""
+    scope = ScopePlan(1, "{}", 0, because_nothing=dict.fromkeys(STEPS, "nothing was due"))
+    return build(night(scope), {1: ScopeOutcome()}, run_id=RUN_ID, dry_run=False, exit_code=0)
+
+
+def preview() -> Report:
+    """What a night would do."""
+    return build(night(ADA), {}, run_id=None, dry_run=True, exit_code=0)
+
+
+def failed() -> Report:
+    """The store went away before anything was done."""
+    return build(night(ADA), {}, run_id=RUN_ID, dry_run=False, exit_code=1, error=FULL)
 
 
 def wild() -> Report:
@@ -57,4 +102,4 @@ def huge() -> Report:
     return build(night(*scopes), outcomes, run_id=RUN_ID, dry_run=False, exit_code=0)
 
 
-NIGHTS = {"busy": nights.busy, "sound": sound, "quiet": nights.quiet, "failed": nights.failed, "wild": wild}
+NIGHTS = {"sound": sound, "partly": partly, "quiet": quiet, "failed": failed, "wild": wild}

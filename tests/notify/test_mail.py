@@ -60,7 +60,8 @@ def post(authority: trustme.CA) -> Iterator[Post]:
                 options["tls_context"] = context
 
             def known(_server: Any, _session: Any, _envelope: Any, _mechanism: str, data: Any) -> AuthResult:
-                return AuthResult(success=isinstance(data, LoginPassword) and data.password == PASSWORD.encode())
+                right = isinstance(data, LoginPassword) and data.password == PASSWORD.encode()
+                return AuthResult(success=right, handled=right)
 
             if login:
                 options |= {"authenticator": known, "auth_required": True, "auth_require_tls": False}

@@ -11,10 +11,9 @@ from consolidator.notify.parts import MOST_PARTS, parcels_of, parts_of
 from consolidator.report import Report
 from tests.notify.conftest import NOW
 from tests.notify.kinds import APPRISE, apprise, openclaw, webhook
-from tests.notify.nights import NIGHTS, WILD, huge
-from tests.report import nights
+from tests.notify.nights import NIGHTS, TEXTS, WILD, failed, huge, partly, preview, quiet
 
-MEMORY_TEXT = [text[:12].strip() for text in [*nights.TEXTS.values(), *WILD.values()]]
+MEMORY_TEXT = [text[:12].strip() for text in [*TEXTS.values(), *WILD.values()]]
 
 
 def everything(message: Any) -> str:
@@ -58,31 +57,31 @@ def test_levels_say_what_they_are_for() -> None:
 def test_errors_can_be_muted() -> None:
     """`error_notification: false`: a failed night says nothing, and `errors` never; a sound night is told as ever."""
     for level in LEVELS:
-        assert message_of(nights.failed(), level=level, error_notification=False) is None
-    assert message_of(nights.busy(), level="errors", error_notification=False) is None
-    assert message_of(nights.busy(), level="summary", error_notification=False) is not None
+        assert message_of(failed(), level=level, error_notification=False) is None
+    assert message_of(partly(), level="errors", error_notification=False) is None
+    assert message_of(partly(), level="summary", error_notification=False) is not None
 
 
 def test_a_quiet_night_is_one_short_line_or_none() -> None:
     """None where `quiet` is set; trouble is told all the same."""
-    message = message_of(nights.quiet(), level="summary")
+    message = message_of(quiet(), level="summary")
     assert message
     assert message.text == "A quiet night: nothing was due."
     for level in LEVELS:
-        assert message_of(nights.quiet(), level=level, quiet=True) is None
-    assert message_of(nights.failed(), level="summary", quiet=True) is not None
+        assert message_of(quiet(), level=level, quiet=True) is None
+    assert message_of(failed(), level="summary", quiet=True) is not None
     assert message_of(NIGHTS["sound"](), level="summary", quiet=True) is not None
 
 
 def test_a_preview_tells_nobody() -> None:
     """It is for who asked for it."""
-    assert all(message_of(nights.preview(), level=level) is None for level in LEVELS)
+    assert all(message_of(preview(), level=level) is None for level in LEVELS)
 
 
 def test_an_unknown_level_is_refused() -> None:
     """And the known ones are named."""
     with pytest.raises(BadInput, match="off, errors, summary, detailed"):
-        message_of(nights.quiet(), level="loud")
+        message_of(quiet(), level="loud")
 
 
 class Model:
@@ -106,8 +105,8 @@ def told_by(reply: str | None, night: Callable[[], Report], level: str = "summar
 
 def test_a_model_may_find_the_words_for_a_sound_night() -> None:
     """It is given numbers and a persona, and no memory text, name or scope."""
-    text, model = told_by("Hoo! I strengthened 4 memories.", NIGHTS["sound"])
-    assert text == "Hoo! I strengthened 4 memories."
+    text, model = told_by("Hoo! I strengthened 1 memory.", NIGHTS["sound"])
+    assert text == "Hoo! I strengthened 1 memory."
     ((given, persona),) = model.asked
     assert persona == "a friendly owl"
     assert given == facts(NIGHTS["sound"]())
@@ -125,9 +124,9 @@ def test_words_that_cannot_be_trusted_are_replaced_by_the_rules(reply: str | Non
 
 def test_trouble_is_never_left_to_a_model() -> None:
     """What was left out stands after its words; a failed or quiet night, or another level, does not ask it."""
-    text, model = told_by("All went well.", nights.busy)
+    text, model = told_by("All went well.", partly)
     assert text.startswith("All went well. 1 decision was left out because")
-    for night, level in [(nights.failed, "summary"), (nights.quiet, "summary"), (NIGHTS["sound"], "detailed")]:
+    for night, level in [(failed, "summary"), (quiet, "summary"), (NIGHTS["sound"], "detailed")]:
         text, model = told_by("All went well.", night, level)
         assert not model.asked
         assert "All went well" not in text
@@ -135,9 +134,9 @@ def test_trouble_is_never_left_to_a_model() -> None:
 
 def test_markup_of_a_model_is_text() -> None:
     """Its words are escaped as a memory's are."""
-    message = message_of(NIGHTS["sound"](), level="summary", phrase=Model("*Hoo* <b>4</b>"))
+    message = message_of(NIGHTS["sound"](), level="summary", phrase=Model("*Hoo* <b>1</b>"))
     assert message
-    assert message.markdown == r"\*Hoo\* \<b>4\</b>."
+    assert message.markdown == r"\*Hoo\* \<b>1\</b>."
 
 
 @pytest.mark.parametrize("service", APPRISE)
@@ -156,7 +155,7 @@ def test_a_huge_report_is_a_bounded_number_of_parts(service: str) -> None:
 
 def test_a_message_that_comes_late_says_which_night_it_means() -> None:
     """Where no title goes beside it and the text does not say it itself."""
-    message = message_of(nights.failed(), level="errors")
+    message = message_of(failed(), level="errors")
     assert message
     for channel, begins in [
         (
