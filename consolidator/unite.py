@@ -15,7 +15,7 @@ from consolidator.steps.merge import STEP, Member, New, inherit, unite
 from consolidator.steps.rows import Link, Memory
 from consolidator.store.aliases import resolve
 from consolidator.store.engine import keyed
-from consolidator.store.merges import judged, may_merge, observed, renamed
+from consolidator.store.merges import found_distinct, judged, may_merge, observed, renamed
 from consolidator.store.overlay import Overlay
 from consolidator.store.tables import aliases, identities, merge_sources, tombstones
 from consolidator.tonight import Night
@@ -131,7 +131,7 @@ def _forbidden(rows: Overlay, part: ScopePlan, merge: Merge, key: int, row: Mapp
     kinds = {each["type"] for each in rows.rows_of(merge.members).values()}
     if row["type"] not in kinds:
         return f"a {row['type']} says just that"
-    apart = judged(rows, part)
+    apart = judged(rows, part) if row["status"] == "active" else found_distinct(rows.conn, part.key)
     if any((min(key, one), max(key, one)) in apart for one in merge.members):
         return "a memory that was found to be another one says just that"
     if row["status"] == "superseded":

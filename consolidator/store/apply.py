@@ -46,6 +46,7 @@ def apply_scope(store: Store, plan: Plan, part: ScopePlan, run: Run) -> ScopeOut
                 done, left, fails = _apply(conn, plan, piece, run)
             applied += done
             stale += left
+    run.left_out |= {(one.table, one.row) for one, _ in stale if one.table}
     unlinked = 0 if fails else delete_dead(store, part, run)
     notes = (f"archived in {len(parts)} transactions",) if len(parts) > 1 else ()
     return ScopeOutcome(tuple(applied), tuple(stale), unlinked, notes)

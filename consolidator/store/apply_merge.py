@@ -66,7 +66,7 @@ def apply_merge(
     try:
         with run.writing(store) as conn:
             planned = [_settled(one, keys, own=merge.target) for one in merge.decisions]
-            _recheck(conn, plan, replace(part, decisions=tuple(planned)), merge)
+            _recheck(conn, plan, replace(part, decisions=tuple(planned)), merge, run)
             if merge.target is not None and merge.target < 0:
                 made = {merge.target: _identity(conn, part.key, planned[0])}
             run_key = run.stamp(conn)
@@ -80,6 +80,7 @@ def apply_merge(
             note = write_finding(conn, part.key, found)
             write_journal(conn, run, part.key, done, beside={"verdicts": [note]})
     except _Stale as stale:
+        run.left_out |= {(one.table, one.row) for one in merge.decisions}
         return Landed(merge, str(stale))
     keys |= made
     return Landed(replace(merge, target=target, decisions=tuple(done)))
@@ -159,10 +160,11 @@ def _with_words(one: Decision) -> Decision:
     return replace(one, after={**one.after, "words": searchable(one.after["content"])})
 
 
-def _recheck(conn: sa.Connection, plan: Plan, part: ScopePlan, merge: Merge) -> None:
+def _recheck(conn: sa.Connection, plan: Plan, part: ScopePlan, merge: Merge, run: Run) -> None:
     tokens = stale_tokens(conn, plan, part)
     if tokens is None:
         raise _Stale("the scope has changed since the plan was made")
+    tokens |= run.left_out
     planned = part.decisions
     reads = [[(table, row) for table, row, _ in one.reads] for one in planned]
     if tokens and fallen([touched(one) for one in planned], reads, tokens):

@@ -12,28 +12,23 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from consolidator.store.care import heirs
 from consolidator.store.engine import Store
 from consolidator.store.find import Found
+from consolidator.store.forget_merges import forget_merges, forget_reasons, merged_from, sources_of
 from consolidator.store.locks import hold_scope
 from consolidator.store.outbox import forget_messages
 from consolidator.store.tables import (
     DIRECT,
     INFERRED,
-    aliases,
     associations,
     attributions,
     decisions,
     embeddings,
     exposures,
     identities,
-    kept_replies,
-    kept_reply_sources,
     memories,
-    merge_sources,
     runs,
     tombstones,
-    verdicts,
 )
 from consolidator.store.traces import STANDS_FOR, Gone, Traces, wipe
 
@@ -63,10 +58,10 @@ def forget(store: Store, found: Sequence[Found], *, now: int, wall_clock: Callab
         with store.write() as conn:
             present = _lock(conn, found)
             keys = {each.key for each in present}
-            merged = _relatives(conn, keys, merge_sources.c.source_key, merge_sources.c.memory_key)
-            sources = _relatives(conn, keys, merge_sources.c.memory_key, merge_sources.c.source_key)
+            merged, sources = merged_from(conn, keys), sources_of(conn, keys)
             gone = Gone(
                 keys=frozenset(keys),
+                ids=frozenset(each.id for each in present),
                 events=_forget_events(conn, keys),
                 traces=Traces((each.id, each.content or "") for each in present),
             )
@@ -74,6 +69,7 @@ def forget(store: Store, found: Sequence[Found], *, now: int, wall_clock: Callab
                 _forget_one(conn, each, now=now)
             for scope_key in {each.scope.key for each in present}:
                 _forget_journal(conn, scope_key, gone)
+                forget_reasons(conn, scope_key, gone.traces)
             _forget_reports(conn, gone)
             forget_messages(conn, gone.traces)
             if store.dialect == "sqlite":
@@ -83,26 +79,10 @@ def forget(store: Store, found: Sequence[Found], *, now: int, wall_clock: Callab
     )
 
 
-def _relatives(conn: sa.Connection, keys: set[int], this: sa.Column[int], that: sa.Column[int]) -> list[str]:
-    """Ids of the memories reached from `keys` by merging, in one direction, however many merges away."""
-    reached: set[int] = set()
-    edge = set(keys)
-    while edge:
-        edge = set(conn.scalars(sa.select(that).where(this.in_(edge)))) - reached - keys
-        reached |= edge
-    query = sa.select(identities.c.hash).join(memories, memories.c.key == identities.c.key)
-    return sorted(conn.scalars(query.where(identities.c.key.in_(reached))))
-
-
 def _forget_one(conn: sa.Connection, found: Found, *, now: int) -> None:
     key = found.key
     _forget_links(conn, key)
-    _forget_merges(conn, key)
-    conn.execute(
-        sa.delete(verdicts).where(
-            verdicts.c.scope_key == found.scope.key, sa.cast(verdicts.c.members, sa.Text).contains(found.id)
-        )
-    )
+    forget_merges(conn, found)
     conn.execute(sa.delete(embeddings).where(embeddings.c.memory_key == key))
     conn.execute(sa.delete(memories).where(memories.c.key == key))
     conn.execute(sa.delete(identities).where(identities.c.key == key))
@@ -130,11 +110,12 @@ def _forget_events(conn: sa.Connection, keys: set[int]) -> dict[str, frozenset[i
         .values(
             base_strength=memories.c.strength,
             base_at=memories.c.strength_at,
+            lives=None,
             revision=memories.c.revision + 1,
         )
     )
     in_the_base = attributions.c.target_key.in_(keys | heirs_of_events)
-    conn.execute(sa.update(attributions).where(in_the_base).values(target_key=None))
+    conn.execute(sa.update(attributions).where(in_the_base).values(target_key=None, based_at=None))
     return {
         name: frozenset(conn.scalars(sa.delete(table).where(table.c.memory_key.in_(keys)).returning(table.c.key)))
         for name, table in (("attributions", attributions), ("exposures", exposures))
@@ -151,27 +132,6 @@ def _forget_links(conn: sa.Connection, key: int) -> None:
         conn.execute(sa.delete(associations).where(condition))
 
 
-def _forget_merges(conn: sa.Connection, key: int) -> None:
-    """Delete aliases, merge sources and kept replies; who was led through the memory is led past it."""
-    beyond = heirs(conn, key)
-    conn.execute(sa.delete(aliases).where(aliases.c.old_key == key))
-    if beyond:
-        conn.execute(sa.update(aliases).where(aliases.c.new_key == key).values(new_key=beyond[0]))
-    conn.execute(sa.delete(aliases).where(aliases.c.new_key == key))
-    conn.execute(
-        sa.delete(merge_sources).where(sa.or_(merge_sources.c.memory_key == key, merge_sources.c.source_key == key))
-    )
-    conn.execute(
-        sa.update(memories)
-        .where(memories.c.superseded_by == key)
-        .values(superseded_by=beyond[0] if beyond else None, revision=memories.c.revision + 1)
-    )
-    used = sa.select(kept_reply_sources.c.request_hash).where(kept_reply_sources.c.memory_key == key)
-    replies = list(conn.scalars(used))
-    conn.execute(sa.delete(kept_reply_sources).where(kept_reply_sources.c.request_hash.in_(replies)))
-    conn.execute(sa.delete(kept_replies).where(kept_replies.c.request_hash.in_(replies)))
-
-
 def _forget_journal(conn: sa.Connection, scope_key: int, gone: Gone) -> None:
     """
     Delete the journal rows of the memories and of their links, and their names and words from the rows of others.
@@ -183,11 +143,13 @@ def _forget_journal(conn: sa.Connection, scope_key: int, gone: Gone) -> None:
     for rows in conn.execute(sa.select(decisions).where(decisions.c.scope_key == scope_key)).partitions(_ROWS_AT_ONCE):
         concerned += [row for row in rows if gone.concerns(row)]
     for row in concerned:
-        events = gone.left_of(row.events)
+        owned = gone.owns(row)
+        events = gone.left_of(row.events, owned=owned)
         this = sa.and_(decisions.c.run_key == row.run_key, decisions.c.sequence == row.sequence)
-        if not gone.owns(row) and (events or row.table_name):
+        if not owned and (events or row.table_name):
             because = STANDS_FOR if gone.traces.in_text(row.because) else row.because
-            conn.execute(sa.update(decisions).where(this).values(because=because, events=events))
+            images = {name: gone.left_of_image(getattr(row, name)) for name in ("before", "after")}
+            conn.execute(sa.update(decisions).where(this).values(because=because, events=events, **images))
         elif events is None:
             conn.execute(sa.delete(decisions).where(this))
         else:

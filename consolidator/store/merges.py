@@ -4,7 +4,7 @@ Gather for merging: what no merge pass has seen, what waits for a verdict, and t
 A night in which nothing came reads a few index entries here, and no text.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -89,6 +89,13 @@ def _open(conn: sa.Connection, scope_key: int, most_tries: int) -> list[Open]:
         for row in found
     ]  # fmt: skip
     return sorted(opened, key=lambda one: (one.at, one.ids))
+
+
+def waiting_since(conn: sa.Connection, *, most_tries: int = MOST_TRIES) -> dict[int, int]:
+    """By scope where a verdict is still to come: since when the longest waits."""
+    asked = sa.or_(verdicts.c.verdict == WAITING, verdicts.c.tries < most_tries)
+    query = sa.select(verdicts.c.scope_key, sa.func.min(verdicts.c.at)).where(OPEN, asked)
+    return dict(conn.execute(query.group_by(verdicts.c.scope_key)).all())
 
 
 def keys_of(conn: sa.Connection, scope_key: int, ids: Iterable[str]) -> dict[str, int]:
@@ -210,14 +217,23 @@ def judged(rows: Overlay, part: ScopePlan, *, most_tries: int = MOST_TRIES) -> f
         for row in conn.execute(query.where(verdicts.c.scope_key == part.key))
         if row.verdict != WAITING and not (row.verdict == REJECTED and row.tries < most_tries)
     ]
-    keys = keys_of(conn, part.key, {name for members in settled for name in members})
-    pairs = {
-        (min(one, other), max(one, other))
-        for members in settled
-        for one, other in combinations([keys[name] for name in members if name in keys], 2)
-    }
+    pairs = _pairs_within(conn, part.key, settled)
     owned = sa.select(merge_sources.c.memory_key, merge_sources.c.source_key).where(
         merge_sources.c.memory_key.in_(_with_sources(part.key))
     )
-    pairs |= {(min(row[0], row[1]), max(row[0], row[1])) for row in conn.execute(owned)}
-    return frozenset(pairs)
+    return pairs | {(min(row[0], row[1]), max(row[0], row[1])) for row in conn.execute(owned)}
+
+
+def found_distinct(conn: sa.Connection, scope_key: int) -> frozenset[Pair]:
+    """The pairs of memories, lower key first, that were found to say different things."""
+    query = sa.select(verdicts.c.members).where(verdicts.c.scope_key == scope_key, verdicts.c.verdict == "distinct")
+    return _pairs_within(conn, scope_key, list(conn.scalars(query)))
+
+
+def _pairs_within(conn: sa.Connection, scope_key: int, groups: Sequence[Sequence[str]]) -> frozenset[Pair]:
+    keys = keys_of(conn, scope_key, {name for members in groups for name in members})
+    return frozenset(
+        (min(one, other), max(one, other))
+        for members in groups
+        for one, other in combinations([keys[name] for name in members if name in keys], 2)
+    )

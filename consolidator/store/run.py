@@ -1,8 +1,8 @@
 """The run under way."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import sqlalchemy as sa
 
@@ -12,13 +12,19 @@ from consolidator.store.tables import runs
 
 @dataclass
 class Run:
-    """The run under way: its public id, and how far its journal has come."""
+    """
+    The run under way: its public id, and how far its journal has come.
+
+    left_out: rows (table, key) of which a decision was left out: no later one on them holds either, whatever has made
+    their revision what it would have been.
+    """
 
     run_id: str
     as_of: int
     started_at: int
     key: int | None = None
     sequence: int = 0
+    left_out: set[Hashable] = field(default_factory=set)
 
     def stamp(self, conn: sa.Connection) -> int:
         """The key of the run's row, written with its first transaction."""

@@ -55,9 +55,10 @@ class Traces:
 
 @dataclass(frozen=True)
 class Gone:
-    """What is forgotten: keys of memories and of their events, and how the memories show in texts."""
+    """What is forgotten: keys and ids of memories, keys of their events, and how the memories show in texts."""
 
     keys: frozenset[int]
+    ids: frozenset[str]
     events: Mapping[str, frozenset[int]]
     traces: Traces
 
@@ -67,7 +68,9 @@ class Gone:
 
     def concerns(self, row: Any) -> bool:
         """Whether anything of them is in a journal row."""
-        return self.owns(row) or self.traces.in_text(row.because) or self.left_of(row.events) != row.events
+        if self.owns(row) or self.traces.in_text(row.because) or self.left_of(row.events) != row.events:
+            return True
+        return any(self.left_of_image(values) != values for values in (row.before, row.after))
 
     def owns(self, row: Any) -> bool:
         """Whether a journal row is about one of the memories, or cannot be undone without it."""
@@ -81,19 +84,46 @@ class Gone:
         document = json.loads(values)
         return not self.keys.isdisjoint((document.get("via"), document.get("superseded_by")))
 
-    def left_of(self, events: str | None) -> str | None:
-        """Journal text of events without the forgotten; the same where none was there, None where none is left."""
-        if not events or self._numbers.isdisjoint(_NUMBER.findall(events)):
+    def left_of_image(self, values: str | None) -> str | None:
+        """Journal text of a row's columns without the forgotten among its sources and where it led."""
+        if not values or ('"sources"' not in values and '"alias"' not in values):
+            return values
+        document = json.loads(values)
+        kept = dict(document)
+        if document.get("sources"):
+            kept["sources"] = [source for source in document["sources"] if source[0] not in self.keys]
+        if document.get("alias") and document["alias"][0] in self.keys:
+            kept["alias"] = None
+        return values if kept == document else json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+
+    def left_of(self, events: str | None, *, owned: bool = False) -> str | None:
+        """
+        Journal text of events without the forgotten; the same where none was there, None where none is left.
+
+        owned: the row itself goes, so that it belongs to no merge any more.
+        """
+        if not events or (not owned and not self._may_be_in(events)):
             return events
         document = json.loads(events)
+        merge = document.pop("merge", None)
         kept = {name: [mark for mark in marks if not self._is_gone(name, mark)] for name, marks in document.items()}
-        if kept == document:
+        if kept == document and not (owned and merge is not None):
             return events
-        return json.dumps(kept, separators=(",", ":")) if any(kept.values()) else None
+        belongs = {} if merge is None or owned else {"merge": merge}
+        return json.dumps({**kept, **belongs}, separators=(",", ":")) if belongs or any(kept.values()) else None
+
+    def _may_be_in(self, events: str) -> bool:
+        if not self._numbers.isdisjoint(_NUMBER.findall(events)):
+            return True
+        return '"verdicts"' in events and any(name in events for name in self.ids)
 
     def _is_gone(self, name: str, mark: Any) -> bool:
-        if name == "memories":
+        if name in ("memories", "fresh"):
             return mark in self.keys
+        if name == "verdicts":
+            members, before, after = mark
+            quoted = any(told and told[3] and self.traces.in_text(told[3]) for told in (before, after))
+            return quoted or not self.ids.isdisjoint(members)
         if name == "links":
             return not self.keys.isdisjoint(mark)
         if name == "dead":
@@ -110,7 +140,7 @@ def wipe(store: Store) -> bool:
     """
     with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as conn:
         if store.dialect == "postgresql":
-            conn.exec_driver_sql("VACUUM memories, embeddings, decisions, runs, kept_replies")
+            conn.exec_driver_sql("VACUUM memories, embeddings, decisions, runs, kept_replies, verdicts, batches")
             return True
         conn.exec_driver_sql(f"PRAGMA busy_timeout = {_PATIENCE_MILLISECONDS}")
         busy, _, _ = conn.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
