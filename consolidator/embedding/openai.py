@@ -32,7 +32,7 @@ _PROBE = "A text that nobody can object to."
 
 
 class OpenAI:
-    """The port to such a model. The SDK is imported, and connects, when a first text is embedded."""
+    """The port to such a model. The SDK is imported when a first text is embedded."""
 
     local = False
 
@@ -42,7 +42,6 @@ class OpenAI:
         self._access = access
         self._patience = patience or Patience(access.retries, Event().wait)
         self._prefixes = prefixes_of(model)
-        self._connected: Any = None
 
     @property
     def who(self) -> str:
@@ -62,40 +61,40 @@ class OpenAI:
     def _vectors(self, texts: Sequence[str]) -> Vectors:
         read = [_beginning(readable(text), LONGEST_BYTES) or " " for text in texts]  # an empty text is refused
         rows: dict[int, Any] = {}
-        for places in _batches([len(text.encode()) for text in read]):
-            rows |= zip(places, self._embedded([read[place] for place in places]), strict=True)
+        if read:
+            with self._client() as client:
+                for places in _batches([len(text.encode()) for text in read]):
+                    rows |= zip(places, self._embedded(client, [read[place] for place in places]), strict=True)
         return np.array([rows[place] for place in range(len(rows))], np.float32).reshape(len(rows), self.dimension or 0)
 
-    def _embedded(self, texts: Sequence[str]) -> list[Any]:
+    def _embedded(self, client: Any, texts: Sequence[str]) -> list[Any]:
         """A vector for each text, or zeros."""
         try:
-            return list(self._checked(parsed(self._answer(texts)), len(texts)))
+            return list(self._checked(parsed(self._answer(client, texts)), len(texts)))
         except Stuck as stuck:
             if stuck.trouble.kind not in ("unusable", "refused"):
                 raise self._failure(stuck.trouble, texts) from None
             trouble = stuck.trouble
         if len(texts) > 1:
             half = len(texts) // 2
-            return self._embedded(texts[:half]) + self._embedded(texts[half:])
+            return self._embedded(client, texts[:half]) + self._embedded(client, texts[half:])
         size = len(texts[0].encode())
         if size > SHORTEST_BYTES:
-            return self._embedded([_beginning(texts[0], size // 2)])
-        if texts[0] == _PROBE or not self._takes_others():
+            return self._embedded(client, [_beginning(texts[0], size // 2)])
+        if texts[0] == _PROBE or not self._takes_others(client):
             raise self._failure(trouble, texts)
         return [np.zeros(self.dimension or 0, np.float32)]
 
-    def _takes_others(self) -> bool:
+    def _takes_others(self, client: Any) -> bool:
         """Whether it is the text that is refused, and not every request."""
         try:
-            return bool(self._embedded([_PROBE]))
+            return bool(self._embedded(client, [_PROBE]))
         except EmbedderFailed:
             return False
 
-    def _answer(self, texts: Sequence[str]) -> bytes:
+    def _answer(self, client: Any, texts: Sequence[str]) -> bytes:
         import httpx2
         import openai
-
-        client = self._client()
 
         def call() -> bytes:
             answer = client.embeddings.with_raw_response.create(
@@ -106,21 +105,20 @@ class OpenAI:
         return tried(call, (openai.OpenAIError, httpx2.HTTPError), self._trouble_of, self._patience)
 
     def _client(self) -> Any:
-        if self._connected is None:
-            import httpx2
-            import openai
+        """A connection for one call of the port, closed at its end."""
+        import httpx2
+        import openai
 
-            seconds = self._access.timeout_seconds
-            try:
-                self._connected = openai.OpenAI(
-                    api_key=self._access.key,
-                    base_url=self._access.base_url,
-                    timeout=httpx2.Timeout(seconds, connect=min(seconds, _SECONDS_TO_CONNECT)),
-                    max_retries=0,
-                )
-            except (openai.OpenAIError, ValueError, OSError) as error:
-                raise EmbedderFailed(f"{self.who} cannot be asked: {' '.join(str(error).split())}") from None
-        return self._connected
+        seconds = self._access.timeout_seconds
+        try:
+            return openai.OpenAI(
+                api_key=self._access.key,
+                base_url=self._access.base_url,
+                timeout=httpx2.Timeout(seconds, connect=min(seconds, _SECONDS_TO_CONNECT)),
+                max_retries=0,
+            )
+        except (openai.OpenAIError, ValueError, OSError) as error:
+            raise EmbedderFailed(f"{self.who} cannot be asked: {' '.join(str(error).split())}") from None
 
     def _checked(self, answer: Any, count: int) -> Vectors:
         """The vectors of an answer, in the order of the texts, of length 1. EmbedderFailed where they are none."""
