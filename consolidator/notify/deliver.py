@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-import sqlalchemy as sa
-
 from consolidator.errors import BadInput
 from consolidator.instants import SECOND
 from consolidator.notify.channels import Channel
@@ -42,7 +40,11 @@ class Sent:
 
 
 def entries_of(message: Message, channels: Mapping[str, Channel]) -> list[Entry]:
-    """The parts of a message for each of these channels, as rows of the outbox."""
+    """
+    The parts of a message for each of these channels, for `outbox.put` in the transaction that ends a run.
+
+    Made before that transaction begins: where a service of Apprise is among them, the first time takes a second.
+    """
     return [
         Entry(_key(message.name, name, payload["part"]), message.name, name, payload["part"], payload)
         for name, channel in channels.items()
@@ -57,17 +59,6 @@ def chosen(channels: Mapping[str, Channel], names: Sequence[str]) -> dict[str, C
             known = f"there are {', '.join(channels)}" if channels else "the settings have none"
             raise BadInput(f"there is no channel {name}; {known}")
     return {name: channels[name] for name in names}
-
-
-def tell(
-    conn: sa.Connection, message: Message, channels: Mapping[str, Channel], *, run_key: int | None, now: int
-) -> None:
-    """
-    Put a message into the outbox for these channels, in the caller's transaction.
-
-    Once for each run, channel and part, however often it is asked.
-    """
-    outbox.put(conn, entries_of(message, channels), run_key=run_key, now=now)
 
 
 def tell_directly(message: Message, channels: Mapping[str, Channel], *, now: int, emit: Emit) -> tuple[Sent, ...]:

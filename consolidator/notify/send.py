@@ -17,7 +17,7 @@ from consolidator.notify.channels import (
 from consolidator.notify.outcome import DELIVERED, Outcome, failed
 from consolidator.notify.overhear import overhearing
 from consolidator.notify.patience import within
-from consolidator.notify.way import DOCUMENT, LINES, Parcel, Way
+from consolidator.notify.way import LINES, TITLED, Parcel, Way
 from consolidator.report.tame import one_line
 
 Emit = Callable[[str], None]
@@ -33,8 +33,8 @@ def way_of(channel: Channel) -> Way:
             from consolidator.notify.services import way_of_service
 
             return way_of_service(channel)
-        case WebhookChannel():
-            return DOCUMENT
+        case WebhookChannel() | FileChannel():
+            return TITLED
         case OpenClawChannel():
             return openclaw.way_of(channel)
         case _:

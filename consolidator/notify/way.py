@@ -11,7 +11,7 @@ NO_LIMIT = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """titled: whether a title goes beside the text, as the subject of a mail."""
+    """titled: whether a title goes beside the text, as the subject of a mail or a field of a document."""
 
     dialect: Dialect
     limit: int = NO_LIMIT
@@ -34,6 +34,6 @@ class Parcel:
     now: int
 
 
-LINES = Way(PLAIN)  # files, standard output
-DOCUMENT = Way(PLAIN)  # webhooks: one JSON document, however long
+LINES = Way(PLAIN)  # standard output
+TITLED = Way(PLAIN, titled=True)  # files, and webhooks: one JSON document, however long
 UNKNOWN = Way(MARKDOWN, 2_000)  # a channel that cannot be used as it is set now

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from consolidator.notify.deliver import tell
+from consolidator.notify.deliver import entries_of
 from consolidator.notify.message import message_of
 from consolidator.settings import load_settings
 from consolidator.store.engine import open_store
+from consolidator.store.outbox import put
 from tests.cli.conftest import Consolidate, consolidate, own_folders, wall
 from tests.lives import EVE, day
 from tests.notify.kinds import SECRET
@@ -73,8 +74,8 @@ def told(settings: tuple[Path, Server], made_store_url: str, consolidate: Consol
     message = message_of(NIGHTS["failed"](), level="errors")
     assert message
     with open_store(made_store_url, mode="write") as store, store.write() as conn:
-        tell(conn, message, {name: channels[name] for name in ("hook", "bad")}, run_key=None, now=TOLD_AT)
-        tell(conn, message, {"gone": channels["here"]}, run_key=None, now=TOLD_AT)
+        put(conn, entries_of(message, {name: channels[name] for name in ("hook", "bad")}), run_key=None, now=TOLD_AT)
+        put(conn, entries_of(message, {"gone": channels["here"]}), run_key=None, now=TOLD_AT)
 
     def give(*arguments: object):
         return consolidate("--store", made_store_url, "--settings", settings[0], "notify", *arguments)
@@ -135,7 +136,7 @@ def test_a_json_listing_is_one_document_also_where_a_channel_prints(
     message = message_of(NIGHTS["failed"](), level="errors")
     assert message
     with open_store(made_store_url, mode="write") as store, store.write() as conn:
-        tell(conn, message, {"here": channels["here"]}, run_key=None, now=TOLD_AT)
+        put(conn, entries_of(message, {"here": channels["here"]}), run_key=None, now=TOLD_AT)
     command = ("--store", made_store_url, "--settings", settings[0], "notify", "outbox", "--retry")
     assert consolidate(*command, "--json").document["outbox"][0]["state"] == "waiting"
     ended = consolidate(*command)

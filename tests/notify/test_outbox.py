@@ -14,12 +14,13 @@ import sqlalchemy as sa
 from consolidator.errors import BadInput, ConsolidatorError
 from consolidator.instants import SECOND
 from consolidator.notify.channels import Channel, StdoutChannel
-from consolidator.notify.deliver import BACKOFF_SECONDS, CLAIM_SECONDS, Sent, chosen, drain, tell, tell_directly
+from consolidator.notify.deliver import BACKOFF_SECONDS, CLAIM_SECONDS, Sent, chosen, drain, entries_of, tell_directly
 from consolidator.notify.message import Message, message_of
 from consolidator.store.engine import Store, open_store
 from consolidator.store.find import find_memory
 from consolidator.store.forget import forget
 from consolidator.store.outbox import claim, forget_messages, listed
+from consolidator.store.outbox import put as put_rows
 from consolidator.store.tables import identities, memories, outbox, runs, scopes
 from consolidator.store.traces import Traces
 from tests.apart import running_apart
@@ -62,8 +63,9 @@ def message(name: str = "quiet", level: str = "summary", *, run: str = "") -> Me
 
 
 def put(store: Store, channels: Mapping[str, Channel], told: Message | None = None, *, now: int = NOW) -> None:
+    entries = entries_of(told or message(), channels)
     with store.write() as conn:
-        tell(conn, told or message(), channels, run_key=None, now=now)
+        put_rows(conn, entries, run_key=None, now=now)
 
 
 def send_due(store: Store, channels: Mapping[str, Channel], clock: Clock, *, again: bool = False) -> tuple[Sent, ...]:
@@ -102,13 +104,13 @@ def test_a_message_belongs_to_its_run(store: Store, clock: Clock, server: Callab
     """Written in the transaction that ends the run: with it, or not at all."""
     channels = {"hook": webhook(server().url)}
     with suppress(ZeroDivisionError), store.write() as conn:
-        tell(conn, message(), channels, run_key=None, now=NOW)
+        put_rows(conn, entries_of(message(), channels), run_key=None, now=NOW)
         _ = 1 / 0
     assert rows(store, clock) == []
     with store.write() as conn:
         row = {"run_id": "run-7", "as_of": NOW, "started_at": NOW}
         key = conn.scalars(sa.insert(runs).returning(runs.c.key), [row]).one()
-        tell(conn, message(), channels, run_key=key, now=NOW)
+        put_rows(conn, entries_of(message(), channels), run_key=key, now=NOW)
     assert [row["run_id"] for row in rows(store, clock)] == ["run-7"]
 
 

@@ -6,6 +6,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -68,6 +69,22 @@ NAMED: dict[str, tuple[str, servers.Rule, Callable[[servers.Request], str]]] = {
         lambda _: Answer(202, b""),
         lambda r: r.json["attachments"][0]["content"]["body"][-1]["text"],
     ),
+    "guilded": ("media.guilded.gg", servers.discord, lambda r: r.json["content"]),
+    "google chat": ("chat.googleapis.com", lambda _: Answer(), lambda r: r.json["text"]),
+    "webex": ("api.ciscospark.com", lambda _: Answer(), lambda r: r.json["markdown"]),
+    "zulip": (
+        "ours.zulipchat.com",
+        lambda _: Answer(200, b'{"result":"success"}'),
+        lambda r: parse_qs(r.body.decode())["content"][0],
+    ),
+    "rocket.chat": ("rocket.example", lambda _: Answer(200, b'{"success":true}'), lambda r: r.json["text"]),
+}
+ADDRESSES = APPRISE | {
+    "guilded": f"guilded://4174216298/{SECRET}",
+    "google chat": f"gchat://workspace/{SECRET}/{SECRET}",
+    "webex": f"webex://{(SECRET * 4)[:80]}",
+    "zulip": f"zulip://bot@ours/{'s3cr3ttokenS3CR3TTOK' * 2:.32}/night",
+    "rocket.chat": f"rockets://{SECRET}/{SECRET}@rocket.example/#night?mode=webhook",
 }
 
 
@@ -76,11 +93,11 @@ def test_a_named_service_gets_exactly_what_was_written_for_it(service: str, inte
     """Over TLS, under its own name: every part, untouched by what lies between, with no address of a picture."""
     name, rule, text_of = NAMED[service]
     server = internet(name, rule)
-    channel, told = apprise(APPRISE[service]), message()
+    channel, told = apprise(ADDRESSES[service]), message()
     assert all(outcome.delivered for outcome in send_all(channel, told))
     assert [text_of(request) for request in server.arrived] == texts_of(channel, told)
     for request in server.arrived:
-        assert SECRET[:20] in request.path
+        assert SECRET[:20] in request.path or "authorization" in request.headers
         assert b"apprise" not in request.body.lower()
         assert request.headers["user-agent"] == "consolidator"
 
