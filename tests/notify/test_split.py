@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 import regex
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from consolidator.notify import dialects
@@ -44,6 +44,7 @@ def size_in(dialect: Dialect):
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+@settings(max_examples=40)
 @given(message=messages, limit=st.integers(60, 400))
 def test_parts_say_the_whole_and_each_fits(dialect: Dialect, message: tuple[Line, ...], limit: int) -> None:
     """Joined they are the text; none is over the limit; no grapheme is torn."""
