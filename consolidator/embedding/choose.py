@@ -50,7 +50,7 @@ def embedder_of(
         if option is not None:
             raise BadInput(f"--model: {_NONE} embeds nothing; write minilm or openai:NAME")
         return Choice(None, None, f"{SETTING} is {_NONE}")
-    model = pin.model if spelled is None and pin else named(spelled or _MINILM, where)
+    model = (pin.model if pin else minilm.MODEL) if spelled is None else named(spelled, where)
     if pin and pin.model != model and not replaces:
         says = f"{where} {'says' if option is None else 'is'} {spelled}"
         raise BadInput(

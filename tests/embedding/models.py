@@ -63,8 +63,9 @@ class Lengths:
 
 
 def fill_with(store: Store, *texts: str, **more: Any) -> None:
-    """Memories of the empty scope, in this order."""
-    take(store, [memory(text, 1, **more) for text in texts], at=2)
+    """Memories of the empty scope, in this order of their keys."""
+    for text in texts:
+        take(store, [memory(text, 1, **more)], at=2)
 
 
 def stored(store: Store) -> dict[tuple[str, str], list[float]]:
