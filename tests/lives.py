@@ -169,9 +169,13 @@ def _named(row: sa.Row[Any], names: dict[int, str]) -> list[str]:
 
 def _by_id(text: str | None, names: dict[int, str]) -> str:
     values = json.loads(text) if text else {}
-    return json.dumps(
-        {key: names[value] if key == "via" and value else value for key, value in values.items()}, sort_keys=True
-    )
+    values.pop("base_mark", None)  # the key of a run
+    for column in {"via", "superseded_by"} & values.keys():
+        values[column] = values[column] and names[values[column]]
+    if values.get("alias"):
+        values["alias"][0] = names[values["alias"][0]]
+    values["sources"] = sorted([names[key], at] for key, at in values.get("sources") or ())
+    return json.dumps(values, sort_keys=True)
 
 
 def verbs(result: Result) -> set[str]:

@@ -60,13 +60,13 @@ def apply_merge(
     One merge, in one transaction, or nothing of it where a row, a link or an event of it is new or has changed.
 
     keys: of memories that merges of this part have written, by the keys below zero that stand for them; this one adds
-    its own. vector: the model's name and the vector of the merge's text, where there is one.
+    its own. vector: the model's name and the vector of the merge's text, of use where that is new.
     """
     made: dict[int, int] = {}
     try:
         with run.writing(store) as conn:
-            planned = [_settled(one, keys, own=merge.target) for one in merge.decisions]
-            _recheck(conn, plan, replace(part, decisions=tuple(planned)), merge, run)
+            planned = _all_settled(merge, keys)
+            planned = _recheck(conn, plan, replace(part, decisions=tuple(planned)), merge, run)
             if merge.target is not None and merge.target < 0:
                 made = {merge.target: _identity(conn, part.key, planned[0])}
             run_key = run.stamp(conn)
@@ -74,8 +74,8 @@ def apply_merge(
             write_rows(conn, [_with_words(one) for one in done])
             _write_beside(conn, part.key, done)
             target = made.get(merge.target or 0, merge.target)
-            if vector is not None and target is not None:
-                _write_vector(conn, target, *vector)
+            if vector is not None and made:
+                _write_vector(conn, made[merge.target or 0], *vector)
             found = Finding(merge.ids, merge.verdict, plan.as_of, merge.tries, merge.because or None)
             note = write_finding(conn, part.key, found)
             write_journal(conn, run, part.key, done, beside={"verdicts": [note]})
@@ -115,6 +115,18 @@ def _look_at(conn: sa.Connection, keys: Sequence[int]) -> list[int]:
     table = keyed(conn, key=seen)
     conn.execute(sa.update(memories).where(memories.c.key.in_(sa.select(table.c.key))).values(fresh=False))
     return seen
+
+
+def _all_settled(merge: Merge, keys: Mapping[int, int]) -> list[Decision]:
+    """The decisions with the keys of the store; an inferred link, a view, may do without a merge of before."""
+    found = []
+    for one in merge.decisions:
+        try:
+            found.append(_settled(one, keys, own=merge.target))
+        except _Stale:
+            if one.verb != "inferred":
+                raise
+    return found
 
 
 def _settled(one: Decision, keys: Mapping[int, int], *, own: int | None) -> Decision:
@@ -160,14 +172,16 @@ def _with_words(one: Decision) -> Decision:
     return replace(one, after={**one.after, "words": searchable(one.after["content"])})
 
 
-def _recheck(conn: sa.Connection, plan: Plan, part: ScopePlan, merge: Merge, run: Run) -> None:
+def _recheck(conn: sa.Connection, plan: Plan, part: ScopePlan, merge: Merge, run: Run) -> list[Decision]:
+    """The decisions that hold: all of them, but for inferred links, which are a view and fall one by one."""
     tokens = stale_tokens(conn, plan, part)
     if tokens is None:
         raise _Stale("the scope has changed since the plan was made")
     tokens |= run.left_out
     planned = part.decisions
     reads = [[(table, row) for table, row, _ in one.reads] for one in planned]
-    if tokens and fallen([touched(one) for one in planned], reads, tokens):
+    down = fallen([touched(one) for one in planned], reads, tokens)
+    if any(planned[i].verb != "inferred" for i in down):
         raise _Stale("a memory or a link of it has changed meanwhile, or was rated")
     members = set(merge.members)
     known = {row for one in planned for table, row, _ in one.reads if table == "associations"}
@@ -179,6 +193,7 @@ def _recheck(conn: sa.Connection, plan: Plan, part: ScopePlan, merge: Merge, run
     released = {one.row[0] for one in planned if (one.before or {}).get("alias")}
     if set(conn.scalars(led)) - released:
         raise _Stale("a memory of it is known under another name by now")
+    return [one for i, one in enumerate(planned) if i not in down]
 
 
 def _links_around(conn: sa.Connection, members: set[int]) -> set[Row]:

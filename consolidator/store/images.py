@@ -20,7 +20,8 @@ class Image:
 
     before: the columns as they were, None where there was no row. expected: the revision that the row must still
     have, None where it must not be there. grown: the revision with which it is given back. archived: whether the
-    run archived it. tokens: the row and the events that the run counted in it.
+    run archived it. tokens: the row, the events that the run counted in it, the merges that stand and fall with it.
+    seen_by: of an inferred link, which is a view, the merges that changed it. via: its middle, as the run left it.
     """
 
     scope_key: int
@@ -31,6 +32,13 @@ class Image:
     grown: int
     archived: bool
     tokens: frozenset[Hashable]
+    seen_by: frozenset[Hashable] = frozenset()
+    via: int | None = None
+
+    @property
+    def merges(self) -> set[Hashable]:
+        """The merges that stand and fall with the row."""
+        return {token for token in self.tokens if isinstance(token, tuple) and token[0] == "merge"}
 
 
 def images_of(conn: sa.Connection, rows: Iterable[sa.Row[Any]]) -> list[Image]:
@@ -53,7 +61,20 @@ def images_of(conn: sa.Connection, rows: Iterable[sa.Row[Any]]) -> list[Image]:
             before = {**(image.before or {}), "scope_key": image.scope_key} if lived else None
             image = replace(image, expected=None, before=before)
         images.append(image)
-    return images
+    return _bound_to_written(images)
+
+
+def _bound_to_written(images: list[Image]) -> list[Image]:
+    """No link stays without a memory that the run wrote, and none of these goes without the links to it."""
+    written = {image.row[0] for image in images if image.table == "memories" and image.before is None}
+    if not written:
+        return images
+    return [
+        replace(image, tokens=image.tokens | {("memories", (end,)) for end in written.intersection(image.row)})
+        if image.table == "associations" and not image.seen_by
+        else image
+        for image in images
+    ]
 
 
 def _row_of(row: Any) -> Row:
@@ -65,6 +86,10 @@ def _image(table: str, key: tuple[int, ...], decided: Sequence[sa.Row[Any]]) -> 
     for row in reversed(decided):
         before = None if before is None or row.before is None else {**before, **json.loads(row.before)}
     last = decided[-1]
+    view = all(row.verb == "inferred" for row in decided)
+    tokens = {token for row in decided for token in events_of(row)}
+    merges = frozenset(token for token in tokens if isinstance(token, tuple) and token[0] == "merge")
+    tokens -= merges if view else set()
     after = 0 if last.revision is None else last.revision + 1
     left = after if last.left_revision is None else last.left_revision
     return Image(
@@ -75,7 +100,9 @@ def _image(table: str, key: tuple[int, ...], decided: Sequence[sa.Row[Any]]) -> 
         None if last.after is None else left,
         left + 1,
         any(row.verb == "archived" for row in decided),
-        frozenset({(table, key), *(token for row in decided for token in events_of(row))}),
+        frozenset({(table, key), *tokens}),
+        merges if view else frozenset(),
+        json.loads(last.after).get("via") if view and last.after else None,
     )
 
 

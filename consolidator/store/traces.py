@@ -76,19 +76,25 @@ class Gone:
         """Whether a journal row is about one of the memories, or cannot be undone without it."""
         if row.table_name in ("memories", "associations") and (row.row_a in self.keys or row.row_b in self.keys):
             return True
-        return self._referred_to(row.before) or self._referred_to(row.after)
+        return self._referred_to(row.before, "superseded_by") or self._referred_to(row.after, "superseded_by", "via")
 
-    def _referred_to(self, values: str | None) -> bool:
-        if not values or ('"via"' not in values and '"superseded_by"' not in values):
+    def _referred_to(self, values: str | None, *columns: str) -> bool:
+        if not values or not any(f'"{column}"' in values for column in columns):
             return False
         document = json.loads(values)
-        return not self.keys.isdisjoint((document.get("via"), document.get("superseded_by")))
+        return not self.keys.isdisjoint(document.get(column) for column in columns)
 
     def left_of_image(self, values: str | None) -> str | None:
-        """Journal text of a row's columns without the forgotten among its sources and where it led."""
-        if not values or ('"sources"' not in values and '"alias"' not in values):
+        """
+        Journal text of a row's columns without the forgotten among its sources and where it led.
+
+        None for a link that was inferred through a forgotten one: without that there is none.
+        """
+        if not values or not any(f'"{column}"' in values for column in ("sources", "alias", "via")):
             return values
         document = json.loads(values)
+        if document.get("via") in self.keys:
+            return None
         kept = dict(document)
         if document.get("sources"):
             kept["sources"] = [source for source in document["sources"] if source[0] not in self.keys]

@@ -25,7 +25,14 @@ from consolidator.store.tables import (
     runs,
     scopes,
 )
-from consolidator.store.undo_merges import before_restoring, built_upon_merges, give_back_findings, in_use
+from consolidator.store.undo_merges import (
+    before_restoring,
+    built_upon_merges,
+    give_back_findings,
+    in_use,
+    views_of_merges,
+    without_views,
+)
 from consolidator.store.writing import NOTES, SCHEDULED, TABLES
 
 
@@ -105,9 +112,9 @@ def _undo(conn: sa.Connection, run_key: int, run_id: str, *, dry_run: bool, at: 
     differ = dict.fromkeys(changed(conn, images, hold=not dry_run), "changed since the run")
     differ |= in_use(conn, images)
     stale = set(differ)
-    down = fallen([image.tokens for image in images], [()] * len(images), stale)
+    down = fallen([image.tokens for image in images], views_of_merges(images), stale)
     down |= _clocks(images, {images[i].scope_key for i in down})
-    kept = [image for i, image in enumerate(images) if i not in down]
+    kept = without_views([image for i, image in enumerate(images) if i not in down], [images[i] for i in down])
     loose = [tokens for row in rows if not row.table_name and row.verb not in NOTES for tokens in [events_of(row)]]
     events = {token for image in kept for token in image.tokens if _is_event(token)}
     events |= {token for tokens in loose if not tokens & stale for token in tokens}
@@ -116,7 +123,7 @@ def _undo(conn: sa.Connection, run_key: int, run_id: str, *, dry_run: bool, at: 
     if not dry_run:
         _restore(conn, kept)
         tell_older(conn, run_key, kept)
-        give_back_findings(conn, rows, stands={token for i in down for token in images[i].tokens})
+        give_back_findings(conn, rows, refused=[images[i] for i in down])
         _let_wait(conn, events, rows)
         conn.execute(
             sa.update(scopes).where(scopes.c.key.in_({row.scope_key for row in rows})).values(undos=scopes.c.undos + 1)
@@ -134,13 +141,8 @@ def _clocks(images: Iterable[Image], refused: set[int]) -> set[int]:
     return {i for i, image in enumerate(images) if image.table == "scopes" and image.scope_key in refused}
 
 
-# No link without its memories.
-_ORDER = [
-    ("associations", "delete"),
-    *((table, kind) for table in ("memories", "scopes") for kind in ("update", "delete", "insert")),
-    ("associations", "update"),
-    ("associations", "insert"),
-]
+# Links first: no memory that the run wrote goes before what names it.
+_ORDER = [(table, kind) for table in ("associations", "memories", "scopes") for kind in ("update", "delete", "insert")]
 
 
 def _restore(conn: sa.Connection, kept: Iterable[Image]) -> None:

@@ -1,7 +1,7 @@
 """What an undo of merges sees to besides their rows: other tables, verdicts, and what was built on them since."""
 
 import json
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -76,6 +76,28 @@ def in_use(conn: sa.Connection, images: Iterable[Image]) -> dict[Hashable, str]:
     return {("memories", (key,)): why for key, why in used.items()}
 
 
+def views_of_merges(images: Sequence[Image]) -> list[list[Hashable]]:
+    """For each image what else its merge must find as it was left: the inferred links that it changed."""
+    views: dict[Hashable, list[Hashable]] = {}
+    for image in images:
+        for merge in image.seen_by:
+            views.setdefault(merge, []).append((image.table, image.row))
+    if not views:
+        return [[]] * len(images)
+    return [[token for merge in image.merges for token in views.get(merge, ())] for image in images]
+
+
+def without_views(kept: list[Image], refused: Sequence[Image]) -> list[Image]:
+    """
+    What is given back: where a merge stands, no inferred link that it changed, but for those of what goes.
+
+    An inferred link is a view: two merges that changed it do not stand and fall together for that.
+    """
+    stands = {merge for image in refused for merge in image.merges}
+    gone = {image.row[0] for image in kept if image.table == "memories" and image.before is None}
+    return [image for image in kept if image.seen_by.isdisjoint(stands) or not gone.isdisjoint((*image.row, image.via))]
+
+
 def before_restoring(conn: sa.Connection, images: Iterable[Image]) -> None:
     """Give back what a merge wrote in other tables for these memories; of those that it made, delete it."""
     for image in images:
@@ -94,18 +116,20 @@ def before_restoring(conn: sa.Connection, images: Iterable[Image]) -> None:
             conn.execute(sa.update(attributions).where(moved).values(based_at=None))
 
 
-def give_back_findings(conn: sa.Connection, rows: Iterable[sa.Row[Any]], *, stands: Collection[Hashable]) -> None:
+def give_back_findings(conn: sa.Connection, rows: Iterable[sa.Row[Any]], *, refused: Sequence[Image]) -> None:
     """
-    Verdicts as they were before a run, the latest first, but for those of merges that stand; and what it looked at.
+    Verdicts as they were before a run, the latest first, and what it looked at; but for those of merges that stand.
 
-    rows: its journal, in order. stands: tokens of what is not taken back.
+    rows: its journal, in order. refused: what is not taken back.
     """
+    stands = {merge for image in refused for merge in image.merges}
+    merged = {image.row[0] for image in refused if image.table == "memories" and image.merges}
     for row in sorted(rows, key=lambda each: -each.sequence):
         told = verdicts_told(row.events) if row.step == "merge" else []
-        if told and (row.verb == JUDGED or not events_of(row) & {*stands}):
+        if told and (row.verb == JUDGED or not events_of(row) & stands):
             give_back_verdicts(conn, row.scope_key, told)
         if row.verb == JUDGED:
-            keys = json.loads(row.events).get("fresh", ())
+            keys = set(json.loads(row.events).get("fresh", ())) - merged
             table = keyed(conn, key=sorted(keys))
             seen = memories.c.key.in_(sa.select(table.c.key))
             conn.execute(sa.update(memories).where(seen).values(fresh=True))
