@@ -1,16 +1,21 @@
 """Perform: scope by scope, under its lock, apply what was decided, and keep how it ended. It knows no law."""
 
 import secrets
+from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import sqlalchemy as sa
+from numpy.typing import NDArray
 
+from consolidator.asked import Asked
 from consolidator.errors import BadInput, ConsolidatorError, ScopeHeld
 from consolidator.instants import to_datetime
-from consolidator.plan import Plan, Result, ScopeOutcome, ScopePlan
+from consolidator.plan import Decision, Merge, Plan, Result, ScopeOutcome, ScopePlan
 from consolidator.store.apply import apply_scope, finish
+from consolidator.store.apply_merge import apply_merge, finish_pass
 from consolidator.store.engine import Store
 from consolidator.store.locks import hold_scope
 from consolidator.store.run import Run
@@ -19,38 +24,69 @@ from consolidator.store.tables import scopes
 WallClock = Callable[[], int]
 Describe = Callable[[Result], dict[str, Any]]
 Progress = Callable[[int, int], None]
+Vector = tuple[str, NDArray[np.float32]]
+VectorOf = Callable[[str], Vector | None]
+Land = Callable[[Merge], Merge]
+Unite = Callable[[Run, ScopePlan, Land], ScopePlan]
+
+
+@dataclass(frozen=True)
+class Tools:
+    """
+    What performing is handed.
+
+    unite: finds the merges of a part whose other decisions are applied, has each landed, and gives back the part with
+    all of them. vector_of: the vector of a text that was written. describe: the report to keep with the run.
+    """
+
+    unite: Unite
+    vector_of: VectorOf
+    wall_clock: WallClock
+    describe: Describe
+    progress: Progress | None = None
+
 
 HELD, FAILED, PARTLY = ScopeHeld.exit_code, ConsolidatorError.exit_code, 3
 
 
 def apply_plan(
-    store: Store, plan: Plan, *, wall_clock: WallClock, describe: Describe, progress: Progress | None = None
+    store: Store,
+    plan: Plan,
+    *,
+    wall_clock: WallClock,
+    describe: Describe,
+    vector_of: VectorOf = lambda _: None,
+    progress: Progress | None = None,
 ) -> Result:
-    """A saved plan, and nothing else. What has changed since is left out; BadInput for another store's plan."""
+    """
+    A saved plan, and nothing else. What has changed since is left out; BadInput for another store's plan.
+
+    No model is asked: what the plan holds no text for waits for a night.
+    """
     if plan.store_id != store.store_id:
         raise BadInput(
             f"the plan is of store {plan.store_id}, this is {store.store_id}; write one with `run --dry-run --out`"
         )
     parts = [(part.key, lambda _run, part=part: part) for part in plan.scopes]
-    return perform(store, plan, parts, wall_clock=wall_clock, describe=describe, progress=progress)
+    tools = Tools(_as_planned, vector_of, wall_clock, describe, progress)
+    return perform(store, plan, parts, tools)
 
 
-def perform(
-    store: Store,
-    plan: Plan,
-    parts: Iterable[tuple[int, Callable[[Run], ScopePlan]]],
-    *,
-    wall_clock: WallClock,
-    describe: Describe,
-    progress: Progress | None = None,
-) -> Result:
+def _as_planned(_run: Run, part: ScopePlan, land: Land) -> ScopePlan:
+    merges = tuple(land(one) if one.decisions else one for one in part.merges)
+    waiting = Counter(one.because for one in merges if one.verdict == "waiting")
+    asked = Asked(clusters=part.asked.clusters, waiting=waiting, held_back=part.asked.held_back)
+    return replace(part, merges=merges, asked=asked)
+
+
+def perform(store: Store, plan: Plan, parts: Iterable[tuple[int, Callable[[Run], ScopePlan]]], tools: Tools) -> Result:
     """
-    Apply each scope's part, taken under its lock, and keep the run's report.
+    Apply each scope's part, taken under its lock, then its merges one by one, and keep the run's report.
 
     A scope that another night holds is left out (exit code 11). An error ends the run (exit code 1): what was
     applied before stays applied, and the next night decides the rest anew.
     """
-    run = Run(new_run_id(plan.as_of), plan.as_of, wall_clock())
+    run = Run(new_run_id(plan.as_of), plan.as_of, tools.wall_clock())
     outcomes: dict[int, ScopeOutcome] = {}
     done: list[ScopePlan] = []
     held, error = [], None
@@ -58,30 +94,83 @@ def perform(
     try:
         for number, (key, part_of) in enumerate(todo):
             try:
-                with hold_scope(store, key, wall_clock=wall_clock):
+                with hold_scope(store, key, wall_clock=tools.wall_clock):
                     part = part_of(run)
                     outcomes[key] = apply_scope(store, plan, part, run)
-                    done.append(part)
+                    done.append(replace(part, merges=()))  # until they have landed
+                    landing = _Landing(store, plan, part, run, tools.vector_of)
+                    try:
+                        done[-1] = part = tools.unite(run, part, landing.land)
+                        finish_pass(store, plan, part, filter(_is_news, part.merges), run)
+                    finally:
+                        outcomes[key] = landing.added_to(outcomes[key])
             except ScopeHeld as holding:
                 held.append(str(holding))
-            if progress:
-                progress(number + 1, len(todo))
+            if tools.progress:
+                tools.progress(number + 1, len(todo))
     except (ConsolidatorError, sa.exc.DBAPIError) as failure:
         error = str(failure).splitlines()[0]
     stale = any(outcome.stale for outcome in outcomes.values())
     result = Result(
-        replace(plan, scopes=tuple(done)),
+        replace(plan, scopes=in_order(done)),
         outcomes,
         run.run_id,
         FAILED if error else HELD if held else PARTLY if stale else 0,
         error or "; ".join(held) or None,
     )
     try:
-        finish(store, run, finished_at=wall_clock(), exit_code=result.exit_code, report=describe(result))
+        finish(store, run, finished_at=tools.wall_clock(), exit_code=result.exit_code, report=tools.describe(result))
     except (ConsolidatorError, sa.exc.DBAPIError) as failure:
         if not error:
             result = replace(result, exit_code=FAILED, error=str(failure).splitlines()[0])
     return result
+
+
+def _is_news(merge: Merge) -> bool:
+    """Whether a verdict without decisions is to be written: one that waits for another try is there already."""
+    return not merge.decisions and not (merge.verdict == "waiting" and merge.tries)
+
+
+class _Landing:
+    """Where the merges of a scope arrive, and what became of each."""
+
+    def __init__(self, store: Store, plan: Plan, part: ScopePlan, run: Run, vector_of: VectorOf) -> None:
+        self._place = store, plan, part, run
+        self._vector_of = vector_of
+        self._keys: dict[int, int] = {}
+        self._merges: list[Merge] = []
+        self._stale: list[tuple[Decision, str]] = []
+
+    def land(self, merge: Merge) -> Merge:
+        """Apply a merge: as it was written, or waiting where it holds no more."""
+        store, plan, part, run = self._place
+        why = merge.because
+        if merge.decisions:
+            new = merge.target is not None and merge.target < 0
+            vector = self._vector_of(merge.text) if new else None
+            landed = apply_merge(store, plan, part, merge, run, keys=self._keys, vector=vector)
+            if not landed.stale:
+                self._merges.append(landed.merge)
+                return landed.merge
+            why = landed.stale
+        left_out = Decision("merge", "merge", "memories", merge.members[:1], None, None, None, merge.because)
+        self._stale.append((left_out, why))
+        return replace(merge, verdict="waiting", how="none", because=why, target=None, decisions=())
+
+    def added_to(self, outcome: ScopeOutcome) -> ScopeOutcome:
+        """What became of the scope, with its merges."""
+        applied = [decision for merge in self._merges for decision in merge.decisions]
+        return replace(
+            outcome,
+            applied=(*outcome.applied, *applied),
+            stale=(*outcome.stale, *self._stale),
+            merges=tuple(self._merges),
+        )
+
+
+def in_order(parts: Iterable[ScopePlan]) -> tuple[ScopePlan, ...]:
+    """Parts as reports tell them: in order of their scopes, whichever came first."""
+    return tuple(sorted(parts, key=lambda part: part.scope))
 
 
 def new_run_id(as_of: int) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from consolidator.asked import NOTHING_ASKED, Asked
 from consolidator.errors import BadInput
 from consolidator.instants import format_instant, parse_instant
 
@@ -26,6 +27,7 @@ TOTALS = (
     "merged",
     "absorbed",
     "updated",
+    "superseded",
     "distinct",
     "rejected",
     "carried_over",
@@ -75,6 +77,11 @@ class Decision:
     because: str
     reads: tuple[tuple[str, Row, int | None], ...] = ()
     events: Events = Events()
+
+
+def content_hash(text: str) -> str:
+    """By which a text is known: its hash."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def members_hash(members: Iterable[str]) -> str:
@@ -134,7 +141,7 @@ class ScopePlan:
     for the rows named. because_nothing: step to reason. whole: all or nothing of it holds, for the clock's past is
     another and every row that counts on it is moved. merges: what was found to look alike, in the order of its
     performing. looked_at: keys of memories that no merge pass had seen before this one. settled: hashes of the
-    members of verdicts that wait no more.
+    members of verdicts that wait no more. asked: what finding the merges took and left.
     """
 
     key: int
@@ -157,6 +164,7 @@ class ScopePlan:
     merges: tuple[Merge, ...] = ()
     looked_at: tuple[int, ...] = ()
     settled: tuple[str, ...] = ()
+    asked: Asked = NOTHING_ASKED
 
     def of(self, verb: str) -> Iterator[Decision]:
         """The decisions of one verb, in order."""
@@ -178,13 +186,14 @@ class ScopeOutcome:
     """
     What became of one scope's part of a plan: in a dry run everything counts as applied.
 
-    stale: decisions left out, each with why. unlinked: faded direct links removed.
+    stale: decisions left out, each with why. unlinked: faded direct links removed. merges: those that were written.
     """
 
     applied: tuple[Decision, ...] = ()
     stale: tuple[tuple[Decision, str], ...] = ()
     unlinked: int = 0
     notes: tuple[str, ...] = ()
+    merges: tuple[Merge, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -252,7 +261,7 @@ def load(path: Path) -> Plan:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Decision | Events | Merge | Usage):
+    if isinstance(value, Decision | Events | Merge | Usage | Asked):
         return {name: _plain(getattr(value, name)) for name in value.__slots__}
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 import consolidator
-from consolidator.cli import care, embed, files, look, nights, notify, output, runs, show, stores
+from consolidator.cli import care, collect, embed, files, look, nights, notify, output, runs, show, stores
 from consolidator.cli.session import start
 from consolidator.errors import ConsolidatorError
 
@@ -29,6 +29,7 @@ COMMANDS: dict[str, Callable[..., object] | None] = {
     "embed": embed.embed,
     "run": nights.run,
     "apply": nights.apply,
+    "collect": collect.collect,
     "undo": runs.undo,
     "runs": runs.runs,
     "show": show.show,

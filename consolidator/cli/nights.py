@@ -1,13 +1,12 @@
 """Commands that do a night: run, apply."""
 
 import os
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from consolidator.cli.output import emit, emit_json, note, one_line, progress
+from consolidator.cli.output import progress
 from consolidator.cli.session import (
     AsOfOption,
     JsonOption,
@@ -16,27 +15,23 @@ from consolidator.cli.session import (
     clock,
     many_of,
     moment,
-    one_of,
     scope_text,
 )
-from consolidator.errors import BadInput, ConsolidatorError
+from consolidator.cli.telling import (
+    DecisionsOption,
+    LevelOption,
+    as_document,
+    earlier_of,
+    level_of,
+    report_of,
+    tell,
+)
+from consolidator.errors import BadInput
 from consolidator.instants import format_instant
 from consolidator.plan import STEPS, Result, load, save
 
 if TYPE_CHECKING:
-    from consolidator.report import Report
     from consolidator.store.engine import Store
-
-LEVELS = ("off", "errors", "summary", "detailed")
-COMPARED = 7
-_ID_SHOWN = 12
-_TEXT_SHOWN = 70
-
-LevelOption = Annotated[
-    str | None,
-    typer.Option("--report", metavar="LEVEL", help="off, errors, summary or detailed.", show_default=False),
-]
-DecisionsOption = Annotated[bool, typer.Option("--decisions", help="List every decision with its reason.")]
 
 
 def run(
@@ -46,6 +41,10 @@ def run(
         Path | None,
         typer.Option("--out", metavar="PLAN", help="With --dry-run: keep the plan, for `apply`.", show_default=False),
     ] = None,
+    write: Annotated[
+        bool,
+        typer.Option("--write", help="With --dry-run: ask the language model now, so that the plan holds its texts."),
+    ] = False,
     as_of: AsOfOption = None,
     scope: ScopeOption = None,
     steps: Annotated[
@@ -59,8 +58,9 @@ def run(
     """
     Run the night, and report what it did.
 
-    It strengthens what helped, links what was recalled together, shifts the future into the past and archives
-    what has faded.
+    It strengthens what helped, links what was recalled together, shifts the future into the past, archives what has
+    faded, and merges what says the same. What needs a language model waits for one; `merge` in the settings says which,
+    and what a night may cost.
 
     Exit codes: 0 done, 1 failed on the way, 2 bad input, 3 done in part, 11 another night holds a scope.
 
@@ -71,36 +71,45 @@ def run(
     """
     session: Session = ctx.obj
     now = moment(as_of, ahead=dry_run)
-    level = _level(session, report)
+    level = level_of(session, report)
     chosen = STEPS if steps is None else many_of("--steps", steps, STEPS)
     wanted = scope_text(scope)
     scopes = None if wanted is None else [wanted]
-    if out and not dry_run:
-        raise BadInput("--out: only a dry run writes a plan; add --dry-run")
+    for name, given in (("--out", out), ("--write", write)):
+        if given and not dry_run:
+            raise BadInput(f"{name}: only a dry run writes a plan; add --dry-run")
     from consolidator.night import plan_night, run_night
     from consolidator.store.find import find_scopes
 
-    with session.open("read" if dry_run else "write") as store:
+    with session.open("read" if dry_run else "write") as store, session.means() as means:
         with store.read() as conn:
             find_scopes(conn, wanted)
-        earlier = _earlier(store)
+        if out:
+            _insist_on_plan(out, store)
+        if "merge" in chosen:
+            means.insist(store)
+        earlier = earlier_of(store)
         with progress("The night") as advance:
+            means.comparing.advance = lambda texts: advance.say(f"The night: {texts:,} texts embedded")
             if dry_run:
-                result = plan_night(store, now=now, rates=session.rates, scopes=scopes, steps=chosen)
+                result = plan_night(
+                    store, now=now, rates=session.rates, scopes=scopes, steps=chosen, means=means, writes=write
+                )
             else:
                 result = run_night(
                     store,
                     now=now,
                     rates=session.rates,
                     wall_clock=clock,
-                    describe=lambda result: _as_json(_report(store, result, earlier)),
+                    describe=lambda result: as_document(report_of(store, result, earlier)),
                     scopes=scopes,
                     steps=chosen,
+                    means=means,
                     progress=lambda _done, _all: advance(1),
                 )
         if out:
-            _keep(result, out, store)
-        return _tell(store, result, earlier, level=level, decisions=decisions, json=json, out=out)
+            _keep(result, out)
+        return tell(store, result, earlier, level=level, decisions=decisions, json=json, out=out)
 
 
 def apply(
@@ -113,122 +122,45 @@ def apply(
     """
     Do what a saved plan says and nothing else.
 
-    What has changed since is left out and listed (exit 3).
+    What has changed since is left out and listed (exit 3). No language model is asked: merges that the plan holds no
+    text for wait for a night.
 
     \b
     Example:
-        consolidate run --dry-run --out tonight.json
+        consolidate run --dry-run --write --out tonight.json
         consolidate apply tonight.json
     """
     session: Session = ctx.obj
-    level = _level(session, report)
+    level = level_of(session, report)
     saved = load(plan)
     if saved.as_of > clock():
         raise BadInput(f"{plan}: is for {format_instant(saved.as_of)}, which lies in the future; apply it then")
     from consolidator.perform import apply_plan
 
-    with session.open("write") as store:
-        earlier = _earlier(store)
+    with session.open("write") as store, session.means() as means:
+        earlier = earlier_of(store)
         with progress("Applying", total=len(saved.scopes)) as advance:
             result = apply_plan(
                 store,
                 saved,
+                vector_of=means.local_vector_of(store),
                 wall_clock=clock,
-                describe=lambda result: _as_json(_report(store, result, earlier)),
+                describe=lambda result: as_document(report_of(store, result, earlier)),
                 progress=lambda _done, _all: advance(1),
             )
-        return _tell(store, result, earlier, level=level, decisions=decisions, json=json)
+        return tell(store, result, earlier, level=level, decisions=decisions, json=json)
 
 
-def _level(session: Session, option: str | None) -> str:
-    return session.settings.report if option is None else one_of("--report", option, LEVELS)
-
-
-def _earlier(store: "Store") -> list[dict[str, int]]:
-    from consolidator.store.journal import earlier_totals
-
-    with store.read() as conn:
-        return earlier_totals(conn, COMPARED)
-
-
-def _report(store: "Store", result: Result, earlier: Sequence[dict[str, int]]) -> "Report":
-    from consolidator.report import build
-    from consolidator.store.journal import without_forgotten
-
-    with store.read() as conn:
-        result = without_forgotten(conn, result)
-    return build(
-        result.plan,
-        result.outcomes,
-        run_id=result.run_id,
-        dry_run=result.run_id is None,
-        exit_code=result.exit_code,
-        history=earlier,
-        error=result.error,
-    )
-
-
-def _as_json(report: "Report") -> dict[str, Any]:
-    from consolidator.report import as_json
-
-    return as_json(report)
-
-
-def _keep(result: Result, out: Path, store: "Store") -> None:
+def _insist_on_plan(out: Path, store: "Store") -> None:
+    """Nothing, where a plan can be written there, which is known before anything is asked for it."""
     if store.dialect == "sqlite" and os.path.realpath(out) == os.path.realpath(store.url.database or ""):
         raise BadInput(f"{out}: is the store itself; name another file for the plan")
+    if not out.parent.is_dir() or not os.access(out.parent, os.W_OK) or out.is_dir():
+        raise BadInput(f"{out}: the plan cannot be written there; name a file in a folder of yours")
+
+
+def _keep(result: Result, out: Path) -> None:
     try:
         save(result.plan, out)
     except OSError as error:
         raise BadInput(f"{out}: the plan cannot be written: {error.strerror}") from None
-
-
-def _tell(
-    store: "Store",
-    result: Result,
-    earlier: Sequence[dict[str, int]],
-    *,
-    level: str,
-    decisions: bool,
-    json: bool,
-    out: Path | None = None,
-) -> int:
-    """Print what a night did, and return its exit code."""
-    from consolidator.report import render
-
-    report = _report(store, result, earlier)
-    listed = list(_decisions(store, result)) if decisions else []
-    if json:
-        emit_json(_as_json(report) | ({"decisions": listed} if decisions else {}))
-    else:
-        for decision in listed:
-            emit(told(decision))
-        text = render(report, level)
-        if text:
-            emit(text)
-        if out:
-            note(f"The plan is kept: consolidate apply {out}")
-    if result.error and (json or level == "off"):
-        note(f"consolidate: {one_line(result.error)}")
-    return result.exit_code
-
-
-def _decisions(store: "Store", result: Result) -> Iterator[dict[str, Any]]:
-    from consolidator.store.find import find_run
-    from consolidator.store.journal import decisions_of_run, planned
-
-    with store.read() as conn:
-        if result.run_id is None:
-            yield from planned(conn, result.plan)
-            return
-        found = find_run(conn, result.run_id)
-        if found is None:
-            raise ConsolidatorError(f"{result.run_id}: kept no journal")
-        yield from decisions_of_run(conn, found.key)
-
-
-def told(decision: dict[str, Any]) -> str:
-    """A decision as a line: what, on which memories, why."""
-    ends = zip(decision["ids"], decision["texts"], strict=True)
-    names = " <-> ".join(f"{(name or 'gone')[:_ID_SHOWN]} {one_line(text or '', _TEXT_SHOWN)}" for name, text in ends)
-    return f"{decision['step']}: {decision['verb']}: {names + ': ' if names else ''}{one_line(decision['because'])}"

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
@@ -113,11 +114,23 @@ def emit_pairs(pairs: Mapping[str, object]) -> None:
     emit("\n".join(f"{name:<{width}}  {one_line(str(value))}" for name, value in shown.items()))
 
 
+@dataclass(frozen=True)
+class Advance:
+    """How work goes on: called with so many steps more, or told what is done now."""
+
+    by: Callable[[int], object]
+    say: Callable[[str], object]
+
+    def __call__(self, steps: int) -> None:
+        """So many steps are done."""
+        self.by(steps)
+
+
 @contextmanager
-def progress(label: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+def progress(label: str, total: int | None = None) -> Iterator["Advance"]:
     """A bar on standard error while work goes on, where a person sees it; what it gives is called with each advance."""
     if not on_terminal(sys.stderr):
-        yield lambda _steps: None
+        yield Advance(lambda _: None, lambda _: None)
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
@@ -125,7 +138,7 @@ def progress(label: str, total: int | None = None) -> Iterator[Callable[[int], N
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(label, total=total)
-        yield lambda steps: bar.advance(task, steps)
+        yield Advance(lambda steps: bar.advance(task, steps), lambda text: bar.update(task, description=text))
 
 
 @contextmanager

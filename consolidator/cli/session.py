@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +16,7 @@ from consolidator.scopes import canonical, parse_scope
 
 if TYPE_CHECKING:
     from consolidator.laws.clock import Rates
+    from consolidator.means import Means
     from consolidator.settings import Settings
     from consolidator.store.engine import Store
 
@@ -69,6 +71,12 @@ class Session:
         from consolidator.laws.clock import Rates
 
         return Rates(**self.settings.rates.model_dump())
+
+    def means(self) -> "AbstractContextManager[Means]":
+        """What a night of these settings merges with."""
+        from consolidator.means import Means
+
+        return closing(Means(self.settings.merge, self.settings.embedding, os.environ))
 
     def open(self, mode: Literal["read", "write", "create"]) -> "Store":
         """The open store. StoreUnusable says why not, and what next."""

@@ -71,7 +71,7 @@ def show(
 
 
 def _show_run(conn: "sa.Connection", key: int, form: str, *, decisions: bool, output: Path | None) -> None:
-    from consolidator.cli.nights import told
+    from consolidator.cli.telling import told
     from consolidator.report import from_json, render
     from consolidator.report.document import dumps
     from consolidator.store.journal import decisions_of_run, run_document

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from consolidator.asked import Asked
 from consolidator.errors import BadInput
 from consolidator.instants import format_instant, parse_instant
 from consolidator.report.report import Example, Report, ScopeReport, StepReport, whole_totals
@@ -32,6 +33,7 @@ def as_json(report: Report) -> dict[str, Any]:
                         "examples": list(map(_example_document, step.examples)),
                         "because_nothing": step.because_nothing,
                         "notes": list(step.notes),
+                        **_merging_document(step),
                     }
                     for step in scope.steps
                 },
@@ -75,7 +77,7 @@ def without_texts(document: Mapping[str, Any]) -> dict[str, Any]:
         {
             "scope": scope["scope"],
             "steps": {
-                step: {name: part[name] for name in ("counts", "seen", "because_nothing")}
+                step: {name: part[name] for name in ("counts", "seen", "because_nothing", "asked") if name in part}
                 for step, part in scope["steps"].items()
             },
         }
@@ -90,8 +92,24 @@ def dumps(document: Mapping[str, Any]) -> str:
     return _HARMFUL.sub(lambda match: "\n" if match[0] == "\n" else f"\\u{ord(match[0]):04x}", text)
 
 
+def _merging_document(step: StepReport) -> dict[str, Any]:
+    """What only the merge step tells."""
+    if step.asked is None:
+        return {}
+    asked = {name: getattr(step.asked, name) for name in Asked.__slots__}
+    return {
+        "groups": list(map(_example_document, step.groups)),
+        "all_groups": step.all_groups,
+        "asked": {**asked, "waiting": dict(step.asked.waiting), "failures": list(step.asked.failures)},
+    }
+
+
 def _example_document(example: Example) -> dict[str, Any]:
     document: dict[str, Any] = {"verb": example.verb, "id": example.id, "text": example.text}
+    if example.members:
+        document["members"] = [{"id": name, "text": text} for name, text in example.members]
+    if example.guard:
+        document["guard"] = list(example.guard)
     if example.other_id is not None:
         document |= {"other_id": example.other_id, "other_text": example.other_text}
     document["because"] = example.because
@@ -109,7 +127,16 @@ def _example(document: Mapping[str, Any]) -> Example:
         other_id=document.get("other_id"),
         other_text=short(document.get("other_text"), TEXT_LENGTH),
         why_left_out=short(document.get("why_left_out")),
+        members=tuple((each["id"], one_line(each["text"], TEXT_LENGTH)) for each in document.get("members", ())),
+        guard=tuple(map(one_line, document.get("guard", ()))),
     )
+
+
+def _asked(document: Mapping[str, Any] | None) -> Asked | None:
+    if document is None:
+        return None
+    known = {name: document[name] for name in Asked.__slots__ if name in document}
+    return Asked(**{**known, "failures": tuple(map(one_line, known.get("failures", ())))})
 
 
 def _scope(document: Mapping[str, Any]) -> ScopeReport:
@@ -123,6 +150,9 @@ def _scope(document: Mapping[str, Any]) -> ScopeReport:
                 examples=tuple(map(_example, part.get("examples", ()))),
                 because_nothing=short(part.get("because_nothing")),
                 notes=tuple(map(one_line, part.get("notes", ()))),
+                groups=tuple(map(_example, part.get("groups", ()))),
+                all_groups=int(part.get("all_groups", 0)),
+                asked=_asked(part.get("asked")),
             )
             for step, part in document["steps"].items()
         ),

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from consolidator.report import words
-from consolidator.report.report import Example, Report, ScopeReport
+from consolidator.report.report import Example, Report, ScopeReport, StepReport
 
 _STALE = 10  # shown of each scope
 _MARKUP = re.compile(r"[\\`*_\[\]<|~@#$]|&(?=#?\w+;)|:(?=//)|(?<=\bwww)\.|^[-+>=]", re.IGNORECASE)
@@ -52,18 +52,30 @@ def _scope(scope: ScopeReport, *, dry_run: bool) -> Iterator[str]:
         if step.because_nothing is None:
             yield f"- **{step.step}**: {plain(words.did(step, dry_run=dry_run))}"
             yield from (f"  - {_example(example)}" for example in step.examples)
+            yield from _groups(step, dry_run=dry_run)
             yield from (f"  - {plain(note)}" for note in step.notes)
     for steps, because in words.idle(scope):
         yield f"- **{steps}**: nothing done ({plain(because)})"
     for step in scope.steps:
         if step.because_nothing is not None:
-            yield from (f"  - {step.step}: {plain(note)}" for note in step.notes)
+            lines = [*words.asked(step, dry_run=dry_run), *step.notes]
+            yield from (f"  - {step.step}: {plain(line)}" for line in lines)
     if scope.stale:
         yield "- **Left out as stale**:"
         yield from (f"  - {_example(example)}" for example in scope.stale[:_STALE])
         if len(scope.stale) > _STALE:
             yield "  - and more"
     yield from (f"- {plain(note)}" for note in scope.notes)
+
+
+def _groups(step: StepReport, *, dry_run: bool) -> Iterator[str]:
+    for group in step.groups:
+        stays = f" {(group.id or '')[:8]} “{plain(group.text or '')}”" if group.id else ""
+        yield f"  - {plain(words.verb(group, dry_run=dry_run))}{stays}: {plain(group.because)}"
+        yield from (f"    - differs: {plain(line)}" for line in group.guard)
+        yield from (f"    - {'from' if group.id else 'of'} {name[:8]} “{plain(text)}”" for name, text in group.members)
+    lines = [words.more_groups(step), *words.asked(step, dry_run=dry_run)]
+    yield from (f"  - {plain(line)}" for line in filter(None, lines))
 
 
 def _example(example: Example) -> str:

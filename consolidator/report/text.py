@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from consolidator.report import words
-from consolidator.report.report import Example, Report, ScopeReport
+from consolidator.report.report import Example, Report, ScopeReport, StepReport
 
 _STALE = 10  # shown of each scope
 
@@ -49,18 +49,30 @@ def _scope(scope: ScopeReport, *, dry_run: bool) -> Iterator[str]:
         if step.because_nothing is None:
             yield f"  {step.step}: {words.did(step, dry_run=dry_run)}"
             yield from chain.from_iterable(map(_example, step.examples))
+            yield from _groups(step, dry_run=dry_run)
             yield from (f"    {note}" for note in step.notes)
     for steps, because in words.idle(scope):
         yield f"  {steps}: nothing done ({because})"
     for step in scope.steps:
         if step.because_nothing is not None:
-            yield from (f"    {step.step}: {note}" for note in step.notes)
+            lines = [*words.asked(step, dry_run=dry_run), *step.notes]
+            yield from (f"    {step.step}: {line}" for line in lines)
     if scope.stale:
         yield "  Left out as stale:"
         yield from chain.from_iterable(map(_example, scope.stale[:_STALE]))
         if len(scope.stale) > _STALE:
             yield "    - and more"
     yield from (f"  {note}" for note in scope.notes)
+
+
+def _groups(step: StepReport, *, dry_run: bool) -> Iterator[str]:
+    for group in step.groups:
+        stays = f' {(group.id or "")[:8]} "{group.text}"' if group.id else ""
+        yield f"    - {words.verb(group, dry_run=dry_run)}{stays}"
+        yield f"      {group.because}"
+        yield from (f"      differs: {line}" for line in group.guard)
+        yield from (f'      {"from" if group.id else "of"} {name[:8]} "{text}"' for name, text in group.members)
+    yield from (f"    {line}" for line in filter(None, [words.more_groups(step), *words.asked(step, dry_run=dry_run)]))
 
 
 def _example(example: Example) -> Iterator[str]:

@@ -5,10 +5,13 @@ Zeros are passed over, one memory is not "1 memories", and no sentence holds mem
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import floor, log10
 
+from consolidator.asked import Asked
 from consolidator.instants import to_datetime
 from consolidator.plan import STEPS
-from consolidator.report.report import NIGHTS, SEEN, Report, ScopeReport, StepReport
+from consolidator.report.merging import TO_ASK
+from consolidator.report.report import NIGHTS, SEEN, Example, Report, ScopeReport, StepReport
 from consolidator.report.tame import one_line
 from consolidator.scopes import canonical, spell
 
@@ -29,7 +32,15 @@ _DONE = {
     "archived": ("memory", "memories", "archived"),
     "revived": ("memory", "memories", "revived"),
     "unlinked": ("faded link", "faded links", "removed"),
-    "merged": ("memory", "memories", "merged"),
+    "merged": ("group", "groups", "merged"),
+    "updated": ("group", "groups", "brought up to date"),
+    "absorbed": ("group", "groups", "absorbed"),
+    "superseded": ("memory", "memories", "superseded"),
+    "distinct": ("group", "groups", "found distinct"),
+    "rejected": ("answer", "answers", "rejected"),
+    TO_ASK: ("group", "groups", "asked about"),
+    "carried_over": ("group", "groups", "carried over"),
+    "held_back": ("memory", "memories", "held back for a secret"),
     SEEN: ("event", "events", "read without effect"),
 }
 
@@ -41,15 +52,22 @@ LABELS = {
     "linked": "pairs linked",
     "inferred": "inferred links",
     "unlinked": "faded links removed",
-    "merged": "merged",
+    "merged": "groups merged",
+    "absorbed": "groups absorbed",
+    "updated": "groups updated",
+    "superseded": "memories superseded",
+    "distinct": "groups distinct",
+    "rejected": "answers rejected",
+    "carried_over": "groups carried over",
+    "held_back": "held back (secrets)",
     "stale": "left out as stale",
 }
 
 
 def summary(report: Report) -> str:
     """One to three friendly sentences that speak of what matters; a quiet night is one short line."""
-    told = [failure(report), work(report), concern(report)]
-    if failure(report) and concern(report):
+    told = [failure(report), work(report), concern(report) or left(report)]
+    if failure(report) and told[2]:
         told[1] = _memories(report)
     if any(told):
         return " ".join(filter(None, told))
@@ -61,6 +79,14 @@ def summary(report: Report) -> str:
 def work(report: Report) -> str:
     """Up to two sentences on what was done; empty where nothing was."""
     return " ".join(filter(None, [_memories(report), _links(report)]))
+
+
+def left(report: Report) -> str:
+    """One sentence on what merging left for later; empty where it left nothing."""
+    count = report.totals["carried_over"]
+    waits = "would wait" if report.dry_run else "waits" if count == 1 else "wait"
+    groups = counted(count, "group of memories that may say the same", "groups of memories that may say the same")
+    return f"{groups} {waits}." if count else ""
 
 
 def problem(report: Report) -> str:
@@ -78,11 +104,16 @@ def failure(report: Report) -> str:
 
 def concern(report: Report) -> str:
     """One sentence on what was left out or stopped happening; empty where there is nothing of the kind."""
+    failures = "; ".join(report.asked.failures)
+    hindered = f"merging was hindered: {failures.rstrip('.')}" if failures else ""
     if stale := report.totals["stale"]:
         left = counted(
             stale, "decision was left out because what it rests", "decisions were left out because what they rest"
         )
-        return f"{left} on changed meanwhile; the next night looks again."
+        also = f"; {hindered}" if hindered else ""
+        return f"{left} on changed meanwhile; the next night looks again{also}."
+    if hindered:
+        return f"{hindered[0].upper()}{hindered[1:]}."
     if report.stopped:
         return f"The last {NIGHTS} nights found nothing to do: do your agent's memories still arrive here?"
     return ""
@@ -90,12 +121,14 @@ def concern(report: Report) -> str:
 
 def _memories(report: Report) -> str:
     totals = report.totals
+    stay = totals["merged"] + totals["updated"] + totals["absorbed"]
+    says = "says" if stay == 1 else "say"
     clauses = [
         (totals["reinforced"], "replay", "replayed", "the use of {}", "memory", "memories"),
         (totals["shifted"], "move", "moved", "{} on in time", "dated memory", "dated memories"),
         (totals["archived"], "send", "sent", "{} to the archive", "memory", "memories"),
         (totals["revived"], "bring", "brought", "{} back", "archived memory", "archived memories"),
-        (totals["merged"], "merge", "merged", "{} that said the same", "memory", "memories"),
+        (totals["superseded"], "merge", "merged", f"{{}} into {stay:,} that {says} the same", "memory", "memories"),
     ]
     busy = sum(any(step.counts.get(name) for step in scope.steps for name in totals) for scope in report.scopes)
     return _sentence(report, clauses, "", f", across {busy} scopes" if busy > 1 else "")
@@ -140,6 +173,65 @@ def did(step: StepReport, *, dry_run: bool) -> str:
 def _done(verb: str, count: int, dry_run: bool) -> str:
     one, many, done = _DONE.get(verb, ("row", "rows", verb))
     return f"{counted(count, one, many)} {'to be ' if dry_run and verb != SEEN else ''}{done}"
+
+
+def asked(step: StepReport, *, dry_run: bool) -> list[str]:
+    """What merging compared with, took and left, a line each."""
+    taken = step.asked
+    if taken is None or not (taken.clusters or taken.carried_over or taken.embedded or taken.held_back):
+        return []
+    lines = []
+    if taken.embedder:
+        made = f", {counted(taken.embedded, 'vector', 'vectors')} made" if taken.embedded else ""
+        lines.append(f"compared by words and by vectors of {taken.embedder}{made}")
+    elif taken.clusters:
+        lines.append("compared by words alone")
+    if taken.calls or taken.kept:
+        lines.append(_cost(taken, dry_run=dry_run))
+    lines += [
+        f"{counted(count, 'group waits', 'groups wait')}: {reason}" for reason, count in taken.waiting.items() if reason
+    ]
+    return lines
+
+
+def _cost(taken: Asked, *, dry_run: bool) -> str:
+    parts = []
+    if taken.calls:
+        usd = "at a price that is not known: set merge.prices" if taken.usd is None else _money(taken.usd)
+        tokens = f"{taken.input_tokens:,} tokens in, {taken.output_tokens:,} out, {usd}"
+        times = counted(taken.calls, "time", "times")
+        parts.append(f"{taken.model} {'would be' if dry_run else 'was'} asked {times}: {'at most ' * dry_run}{tokens}")
+    if taken.kept:
+        parts.append(f"{counted(taken.kept, 'answer', 'answers')} had been paid for before")
+    return "; ".join(parts)
+
+
+def _money(usd: float) -> str:
+    """Dollars to the cent, less than that to two digits that say something."""
+    if usd >= 0.1 or not usd:
+        return f"${usd:,.2f}"
+    return f"${usd:.{1 - floor(log10(usd))}f}"
+
+
+_VERBS = {
+    "merged": ("to be merged into", "merged into"),
+    "updated": ("to be brought up to date as", "brought up to date as"),
+    "absorbed": ("to be absorbed into", "absorbed into"),
+    TO_ASK: ("to be asked about", "to be asked about"),
+    "waiting": ("carried over", "carried over"),
+}
+
+
+def verb(group: Example, *, dry_run: bool) -> str:
+    """What becomes, or became, of a group of memories."""
+    plain, past = _VERBS.get(group.verb, (group.verb, group.verb))
+    return plain if dry_run else past
+
+
+def more_groups(step: StepReport) -> str:
+    """That there are more than are shown; empty where there are not."""
+    more = step.all_groups - len(step.groups)
+    return f"and {counted(more, 'group', 'groups')} more; --decisions lists all" if more > 0 else ""
 
 
 def idle(scope: ScopeReport) -> list[tuple[str, str]]:

@@ -1,18 +1,20 @@
 """The journal read back: the runs, what each decided, and what was decided about one memory."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import sqlalchemy as sa
 
 from consolidator.instants import format_instant
-from consolidator.plan import Plan, Result
+from consolidator.plan import Merge, Plan, Result, content_hash
 from consolidator.store.engine import keyed
 from consolidator.store.tables import decisions, identities, memories, runs, tombstones
 from consolidator.store.writing import NOTES
 
+NOTHING_WRITTEN: Mapping[int, tuple[str, str]] = {}
 _ROWS_AT_ONCE = 5_000
 
 
@@ -84,10 +86,16 @@ def decisions_about(conn: sa.Connection, key: int) -> Iterator[dict[str, Any]]:
         yield from described(conn, found)
 
 
-def described(conn: sa.Connection, found: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Decisions with the ids and texts of their memories, in place of internal keys."""
+def described(
+    conn: sa.Connection, found: Sequence[dict[str, Any]], written: Mapping[int, tuple[str, str]] = NOTHING_WRITTEN
+) -> Iterator[dict[str, Any]]:
+    """
+    Decisions with the ids and texts of their memories, in place of internal keys.
+
+    written: id and text of memories that are only planned, by their keys.
+    """
     rows = [each["row"] if each["table"] in ("memories", "associations") else () for each in found]
-    names = _names(conn, {key for row in rows for key in row})
+    names = {**written, **_names(conn, {key for row in rows for key in row if key > 0})}
     for each, row in zip(found, rows, strict=True):
         ends = [names.get(key, (None, None)) for key in row]
         yield {
@@ -123,17 +131,31 @@ def without_forgotten(conn: sa.Connection, result: Result) -> Result:
     """A night's result that names no memory forgotten since it was decided: a report must not bring a text back."""
     parts = []
     for part in result.plan.scopes:
-        asked = keyed(conn, {"hash": sa.Text}, hash=sorted({name for name, _ in part.names.values()}))
+        named = {name for name, _ in part.names.values()}.union(*(_names_in(merge) for merge in part.merges))
+        asked = keyed(conn, {"hash": sa.Text}, hash=sorted(named))
         query = sa.select(tombstones.c.hash).join(asked, asked.c.hash == tombstones.c.hash)
         gone = set(conn.scalars(query.where(tombstones.c.scope_key == part.key)))
-        named = {key: name for key, name in part.names.items() if name[0] not in gone}
-        parts.append(replace(part, names=named))
+        names = {key: name for key, name in part.names.items() if name[0] not in gone}
+        merges = tuple(_without(gone, merge) for merge in part.merges)
+        parts.append(replace(part, names=names, merges=merges))
     return replace(result, plan=replace(result.plan, scopes=tuple(parts)))
+
+
+def _names_in(merge: Merge) -> set[str]:
+    return {*merge.ids, content_hash(merge.text)}
+
+
+def _without(gone: set[str], merge: Merge) -> Merge:
+    if gone.isdisjoint(_names_in(merge)):
+        return merge
+    texts = tuple("" if name in gone else text for name, text in zip(merge.ids, merge.texts, strict=True))
+    return replace(merge, texts=texts, guard=(), text="" if content_hash(merge.text) in gone else merge.text)
 
 
 def planned(conn: sa.Connection, plan: Plan) -> Iterator[dict[str, Any]]:
     """Every decision of a plan, described as those of a run are."""
     for scope in plan.scopes:
+        written = {one.target: (content_hash(one.text), one.text) for one in scope.merges if one.target is not None}
         found = [
             {
                 "step": one.step,
@@ -144,7 +166,7 @@ def planned(conn: sa.Connection, plan: Plan) -> Iterator[dict[str, Any]]:
                 "after": one.after,
                 "because": one.because,
             }
-            for one in scope.decisions
+            for one in chain(scope.decisions, *(merge.decisions for merge in scope.merges))
         ]
         for start in range(0, len(found), _ROWS_AT_ONCE):
-            yield from described(conn, found[start : start + _ROWS_AT_ONCE])
+            yield from described(conn, found[start : start + _ROWS_AT_ONCE], written)

@@ -27,6 +27,11 @@ def kept(store: Store, request_hash: str) -> Reply | None:
     return Reply(said["text"], row.input_tokens, row.output_tokens, row.model, said["stop"])
 
 
+def any_kept(conn: sa.Connection) -> bool:
+    """Whether a model has ever answered."""
+    return bool(conn.scalar(sa.select(sa.exists().select_from(kept_replies))))
+
+
 def keep(store: Store, request_hash: str, reply: Reply, memory_keys: Collection[int], *, at: int) -> bool:
     """
     Keep a reply, in a short transaction of its own; the first one to a request stays.

@@ -106,7 +106,7 @@ def test_apply_refuses(eve: Consolidate, consolidate: Consolidate, tmp_path: Pat
     assert consolidate("--store", other, "init").code == 0
     consolidate("--store", other, "apply", plan).refused("run --dry-run --out")
     text = plan.read_text()
-    for broken in (text[:200], "[]", "{}", text.replace('"version": 1', '"version": 99', 1), "\udcff"):
+    for broken in (text[:200], "[]", "{}", text.replace('"version": 2', '"version": 99', 1), "\udcff"):
         plan.write_bytes(broken.encode(errors="surrogateescape"))
         eve("apply", plan).refused(str(plan))
     plan.write_text(text)

@@ -1,9 +1,11 @@
 """Nights to report on: a busy one, a quiet one, a preview and one that failed."""
 
+from dataclasses import replace
 from hashlib import sha256
 
+from consolidator.asked import Asked
 from consolidator.instants import parse_instant
-from consolidator.plan import STEPS, TOTALS, Decision, Events, Plan, ScopeOutcome, ScopePlan
+from consolidator.plan import STEPS, TOTALS, Decision, Events, Merge, Plan, ScopeOutcome, ScopePlan, Usage
 from consolidator.report import Report, build
 
 AS_OF = parse_instant("2026-05-30T03:30:00Z")
@@ -59,7 +61,64 @@ DECISIONS = (
     about("prune", "archived", 7, because="expired at 2026-05-30T00:00:00.000Z"),
     about("prune", "revived", 4, because="strength 0.210 > 0.05 again"),
 )
-MERGE = "merging is not part of this version: texts that say the same thing stay apart"
+MERGE = "nothing came in or was recalled since the last night, and nothing waits"
+
+
+def merge(
+    verdict: str, *texts: str, text: str = "", because: str, guard: tuple[str, ...] = (), how: str = "none"
+) -> Merge:
+    """A group of memories, and what became of it: all of them went into a text where there is one."""
+    ids = tuple(sha256(each.encode()).hexdigest() for each in texts)
+    keys = tuple(100 + len(each) for each in texts)
+    gone = [key for key, each in zip(keys, texts, strict=True) if each != text]
+    decisions = [about("merge", "superseded", key, because=because) for key in gone] if text else []
+    target = next((key for key, each in zip(keys, texts, strict=True) if each == text), 99) if text else None
+    return Merge(
+        keys, ids, texts, (1,) * len(keys), verdict, how, target, text, because, guard, decisions=tuple(decisions)
+    )
+
+
+MERGES = (
+    merge(
+        "absorb",
+        "Ada's sister Eeva lives in Oulu.",
+        "ada's sister Eeva lives in Oulu",
+        text="Ada's sister Eeva lives in Oulu.",
+        because="the same but for its form",
+        how="equal",
+    ),
+    merge(
+        "merge",
+        "Ada takes her tea without milk.",
+        "Ada drinks tea, never with milk, before breakfast.",
+        "<b>Tea</b> before *breakfast*: no milk for Ada 🫖",
+        text="Ada drinks her tea before breakfast, always without milk 🫖.",
+        because="they say the same, and the text holds all of it",
+        how="written",
+    ),
+    merge(
+        "update",
+        "The repository has 91K stars.",
+        "The repository has 100K stars.",
+        text="The repository has 100K stars (91K before).",
+        because="the newer replaces the older, and the text holds all that stays",
+        guard=("number 91K in 1 of 2", "number 100K in 1 of 2"),
+        how="written",
+    ),
+    merge(
+        "distinct",
+        "Rent is due on the 1st.",
+        "Rent was paid on the 1st.",
+        because="the model finds them to be different things",
+    ),
+    merge("rejected", "会议改到周五。", "会议改到周五下午。", because="the number 5 stands in no source"),
+    merge("waiting", "Backups run nightly.", "There are backups every night.", because="merge.budget.calls is 20"),
+)
+ASKED = Asked(
+    clusters=7, waiting={"merge.budget.calls is 20": 2}, held_back=1, embedded=9, calls=5, kept=1, input_tokens=6210,
+    output_tokens=1480, usd=0.00136, model="claude-haiku-5-5", embedder="minilm-l6-int8",
+)  # fmt: skip
+DEFAULT_BUDGET = "merge.budget is not set, so a night asks at most 20 times: at most $0.05 with claude-haiku-5-5"
 ADA = ScopePlan(
     key=1,
     scope='{"project":"atlas","user":"ada"}',
@@ -67,8 +126,12 @@ ADA = ScopePlan(
     decisions=DECISIONS,
     unlinked=1,
     names=names(*TEXTS),
-    because_nothing={"merge": MERGE},
-    notes={"decay": ("about to fade within 7 nights: 8 “Ada's sister Eeva lives in Oulu.”",)},
+    notes={
+        "decay": ("about to fade within 7 nights: 8 “Ada's sister Eeva lives in Oulu.”",),
+        "merge": (DEFAULT_BUDGET,),
+    },
+    merges=MERGES,
+    asked=ASKED,
 )
 EMPTY = ScopePlan(
     key=2,
@@ -107,9 +170,19 @@ def quiet() -> Report:
 
 
 def preview() -> Report:
-    """A dry run of two steps."""
-    scope = ScopePlan(1, ADA.scope, 0, DECISIONS[9:12], names=names(2, 6, 7))
-    return build(night(scope, steps=("shift", "prune")), {}, run_id=None, dry_run=True, exit_code=0)
+    """A dry run of three steps."""
+    to_ask = merge("waiting", *MERGES[1].texts, because="claude-haiku-5-5 is to be asked about them", how="written")
+    to_ask = replace(to_ask, usage=Usage(1, 0, 1900, 4200, 0.00229))
+    scope = ScopePlan(
+        1,
+        ADA.scope,
+        0,
+        DECISIONS[9:12],
+        names=names(2, 6, 7),
+        merges=(MERGES[0], to_ask),
+        asked=Asked(2, calls=1, input_tokens=1900, output_tokens=4200, usd=0.00229, model="claude-haiku-5-5"),
+    )
+    return build(night(scope, steps=("shift", "prune", "merge")), {}, run_id=None, dry_run=True, exit_code=0)
 
 
 def failed() -> Report:

@@ -25,7 +25,15 @@ SUMMARIES = [
     ),
     ({"unlinked": 1}, "I let 1 faded link go."),
     ({"inferred": 1}, "I brought 1 inferred link up to date."),
-    ({"merged": 2}, "I merged 2 memories that said the same."),
+    ({"superseded": 2, "merged": 1}, "I merged 2 memories into 1 that says the same."),
+    ({"superseded": 9, "merged": 2, "updated": 1, "absorbed": 1}, "I merged 9 memories into 4 that say the same."),
+    ({"superseded": 1, "absorbed": 1}, "I merged 1 memory into 1 that says the same."),
+    ({"distinct": 2, "held_back": 1}, "A quiet night: nothing was due."),
+    ({"carried_over": 3}, "3 groups of memories that may say the same wait."),
+    (
+        {"superseded": 2, "merged": 1, "carried_over": 1},
+        "I merged 2 memories into 1 that says the same. 1 group of memories that may say the same waits.",
+    ),
     (
         {"stale": 1},
         "1 decision was left out because what it rests on changed meanwhile; the next night looks again.",

@@ -1,0 +1,218 @@
+"""
+Propose: what of one scope seems to say the same, from one read snapshot. Nothing is written, and no model is asked.
+
+What is contained in another text needs no model; what is left of a cluster does, and waits in a fair order.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from consolidator.laws.clock import Clock
+from consolidator.merging.candidates import Pairs, find_pairs, score_among
+from consolidator.merging.clusters import find_clusters
+from consolidator.merging.contained import absorbs, same_text
+from consolidator.merging.facts import names_known
+from consolidator.merging.guard import Difference, differences
+from consolidator.merging.secrets import find_secrets
+from consolidator.merging.texts import Text
+from consolidator.plan import ScopePlan
+from consolidator.store import merges
+from consolidator.store.merges import Open, Sight
+from consolidator.store.overlay import Overlay
+
+Vectors = Callable[[Sequence[Text]], tuple[NDArray[np.float32] | None, NDArray[np.bool_]]]
+NO_ANCHOR = (None, None, None, None)
+_NONE, _NO_SCORE = np.zeros(0, np.int64), np.zeros(0, np.float64)
+NO_PAIRS = Pairs(_NONE, _NONE, _NO_SCORE, _NO_SCORE, _NO_SCORE)
+
+
+class Contained(NamedTuple):
+    """A text of which nothing is lost if only the large one stays. equal: they are the same but for their form."""
+
+    small: Text
+    large: Text
+    equal: bool
+
+
+class Proposal(NamedTuple):
+    """
+    A cluster. texts: those that none of the others contains; where it is one alone, nothing needs writing.
+
+    differences: the facts in which `texts` differ. score: of the two most alike. since: when it began to wait, now
+    where it is new. tries, problem: how often a model was asked in vain on earlier nights, and what was wrong.
+    """
+
+    texts: tuple[Text, ...]
+    contained: tuple[Contained, ...]
+    differences: tuple[Difference, ...]
+    score: float
+    since: int
+    tries: int = 0
+    problem: str = ""
+
+    @property
+    def members(self) -> tuple[Text, ...]:
+        """All of it."""
+        return (*self.texts, *(one.small for one in self.contained))
+
+    @property
+    def order(self) -> tuple[int, bool, float, str]:
+        """The fair one: the longest waiting first, then those with equal facts, then the most alike."""
+        differs = any(one.blocks for one in self.differences)
+        return self.since, differs, -self.score, min(text.id for text in self.texts)
+
+
+class Proposed(NamedTuple):
+    """
+    What a snapshot gives. names: those that the scope knows. held_back: memories with a secret in them.
+
+    revisions: of the rows of all members, by key.
+    """
+
+    proposals: tuple[Proposal, ...]
+    names: frozenset[str]
+    held_back: int
+    revisions: Mapping[int, int]
+
+    @property
+    def to_write(self) -> tuple[Proposal, ...]:
+        """Those that need a model, in the fair order."""
+        return tuple(one for one in self.proposals if len(one.texts) > 1)
+
+
+def propose(rows: Overlay, part: ScopePlan, sight: Sight, *, clock: Clock, now: int, vectors: Vectors) -> Proposed:
+    """
+    The clusters of a scope, in the fair order: what changed against all of its type, and what waits among itself.
+
+    A merged memory joins only where there is something new; one that holds a secret joins nothing.
+    vectors: of texts, float32[n, d] or None, and which of them have one, bool[n].
+    """
+    texts = merges.texts(rows, part, sight.types, clock=clock, now=now, new=sight.fresh)
+    judged = merges.judged(rows, part)
+    found: list[tuple[list[Text], float]] = []
+    held_back = 0
+    for _, group in groupby(texts, key=lambda text: text.type):
+        alike = list(group)
+        pairs, hidden = _pairs(alike, sight, vectors)
+        held_back += len(hidden)
+        found += _clusters(alike, pairs, judged)
+    names = names_known(text.content for text in texts) if found else frozenset()
+    proposals = [_proposal(members, score, sight.open, names, now) for members, score in found]
+    keys = [text.key for one in proposals for text in one.members]
+    ordered = tuple(sorted(proposals, key=lambda one: one.order))
+    return Proposed(ordered, names, held_back, merges.revisions(rows, keys))
+
+
+def _pairs(texts: Sequence[Text], sight: Sight, vectors: Vectors) -> tuple[Pairs, set[int]]:
+    """The pairs of positions that seem to say the same; the positions of what changed and holds a secret."""
+    contents = [text.content for text in texts]
+    changed = np.array([text.key in sight.changed for text in texts], np.bool_)
+    hidden = {int(place) for place in np.flatnonzero(changed) if find_secrets(contents[place])}
+    changed[list(hidden)] = False
+    matrix, has = vectors(texts)
+    found = [find_pairs(contents, matrix, has, changed)] if changed.any() else []
+    pairs = _joined([*found, _waiting_pairs(texts, sight.open, matrix, has)])
+    named = np.unique(np.concatenate([pairs.a, pairs.b])).tolist()
+    hidden |= {place for place in named if find_secrets(contents[place])}
+    open_to_all = ~(np.isin(pairs.a, list(hidden)) | np.isin(pairs.b, list(hidden)))
+    return pairs.where(open_to_all), hidden
+
+
+def _waiting_pairs(
+    texts: Sequence[Text], waiting: Iterable[Open], matrix: NDArray[np.float32] | None, has: NDArray[np.bool_]
+) -> Pairs:
+    """The pairs inside each of the clusters that wait."""
+    places = {text.key: place for place, text in enumerate(texts)}
+    groups = [[places[key] for key in one.members if key in places] for one in waiting]
+    contents = [text.content for text in texts]
+    found = [score_among(contents, matrix, has, group).likely() for group in groups if len(group) > 1]
+    return _joined(found) if found else NO_PAIRS
+
+
+def _joined(found: Sequence[Pairs]) -> Pairs:
+    """All of these pairs, each once, in order."""
+    every = Pairs(*(np.concatenate(columns) for columns in zip(*found, strict=True)))
+    _, first = np.unique(np.stack([every.a, every.b]), axis=1, return_index=True)
+    return every.where(first)
+
+
+def _clusters(
+    texts: Sequence[Text], pairs: Pairs, judged: Collection[tuple[int, int]]
+) -> Iterator[tuple[list[Text], float]]:
+    """
+    The clusters among texts of one type, each with the score of its two most alike.
+
+    One without anything new in it loses its merged memories, and holds as far as the others are alike.
+    """
+    places = {text.key: place for place, text in enumerate(texts)}
+    known = ((places[one], places[other]) for one, other in judged if one in places and other in places)
+    apart = frozenset((min(pair), max(pair)) for pair in known)
+    alike: nx.Graph = nx.Graph()
+    alike.add_weighted_edges_from(zip(pairs.a.tolist(), pairs.b.tolist(), pairs.score.tolist(), strict=True))
+    alike.remove_edges_from(apart)
+    for members in find_clusters([text.id for text in texts], pairs, apart):
+        plain = [place for place in members if not texts[place].merged]
+        whole = len(plain) == len(members) or any(texts[place].new for place in members)
+        for found in [members] if whole else nx.connected_components(alike.subgraph(plain)):
+            if len(found) > 1:
+                scores = [weight for _, _, weight in alike.subgraph(found).edges(data="weight")]
+                yield [texts[place] for place in sorted(found)], max(scores)
+
+
+def _proposal(
+    members: Sequence[Text], score: float, waiting: Iterable[Open], names: frozenset[str], now: int
+) -> Proposal:
+    texts, contained = _contained(members, names)
+    ids = {text.id for text in texts}
+    before = [one for one in waiting if len(ids.intersection(one.ids)) > 1]
+    same = next((one for one in before if ids == {*one.ids}), None)
+    return Proposal(
+        texts,
+        contained,
+        differences(texts, names) if len(texts) > 1 else (),
+        score,
+        min((one.at for one in before), default=now),
+        same.tries if same else 0,
+        (same.because or "") if same and same.tries else "",
+    )
+
+
+def _contained(members: Sequence[Text], names: frozenset[str]) -> tuple[tuple[Text, ...], tuple[Contained, ...]]:
+    """
+    What remains of a cluster where each text that another contains has gone into it, and those that have.
+
+    Of texts that are equal the strongest stays, of those the first that was observed.
+    """
+    ranked = sorted(members, key=lambda text: (-text.strength, text.observed_at, text.id))
+    remaining = list(ranked)
+    for small in reversed(ranked):
+        if any(_contains(large, small, names) for large in remaining if large is not small):
+            remaining.remove(small)
+    gone = [text for text in ranked if text not in remaining]
+    contained = [
+        Contained(small, large, same_text(large.content, small.content))
+        for small in gone
+        for large in [next((one for one in remaining if _contains(one, small, names)), None)]
+        if large is not None
+    ]
+    inside = {one.small.key for one in contained}
+    return tuple(text for text in members if text.key not in inside), tuple(contained)
+
+
+def guard_lines(proposal: Proposal) -> tuple[str, ...]:
+    """The facts that differ, in words; those that only warn are marked."""
+    count = len(proposal.texts)
+    return tuple(
+        f"{one.kind} {one.value}, in {len(one.where)} of {count}{'' if one.blocks else ' (a warning)'}"
+        for one in proposal.differences
+    )
+
+
+def _contains(large: Text, small: Text, names: frozenset[str]) -> bool:
+    timed = small.anchor in (NO_ANCHOR, large.anchor)
+    return timed and (same_text(large.content, small.content) or absorbs(large.content, small.content, names))
