@@ -169,6 +169,7 @@ def _members(conn: sa.Connection, held: Mapping[int, Mapping[str, Any]]) -> dict
             row["trust"],
             row["metadata"],
             row["lives"],
+            row["fresh"],
             _pairs(row["sources"]) if "sources" in row else tuple(sources.get(key, ())),
             row["alias"] if "alias" in row else led.get(key),
         )

@@ -4,6 +4,7 @@ Nights with merges, where a test is the author of the answers: no model, no proo
 A night here is one run: its other steps, then each merge in a transaction of its own, then the end of the pass.
 """
 
+import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -83,7 +84,7 @@ def decided(store: Store, at: float, *, steps: Sequence[str] = MAIN, scope: str 
 
 
 def proposed(rows: Overlay, part: ScopePlan, answers: Iterable[Answer], sight: Sight, *, now: int) -> list[Merge]:
-    """The merges that answers make of texts that a pass sees; AssertionError where it does not see one."""
+    """The merges that answers make of texts that a pass sees; none of one that it does not see."""
     clock = read_clock(rows.conn, part.key, now=now, rates=RATES)
     seen = {
         text.content: text
@@ -91,6 +92,8 @@ def proposed(rows: Overlay, part: ScopePlan, answers: Iterable[Answer], sight: S
     }
     merges = []
     for answer in answers:
+        if not seen.keys() >= {*answer.texts}:
+            continue
         group = [seen[told] for told in answer.texts]
         known = revisions(rows, [text.key for text in group])
         merges.append(
@@ -184,11 +187,7 @@ def seen_by(part: ScopePlan, sight: Sight) -> ScopePlan:
 
 
 def new_run(plan: Plan) -> Run:
-    new_run.number += 1  # type: ignore[attr-defined]
-    return Run(f"run-of-a-test-{new_run.number}", plan.as_of, plan.as_of)  # type: ignore[attr-defined]
-
-
-new_run.number = 0  # type: ignore[attr-defined]
+    return Run(f"run-of-a-test-{secrets.token_hex(8)}", plan.as_of, plan.as_of)
 
 
 def apart(store: Store) -> set[frozenset[str]]:

@@ -27,8 +27,8 @@ class Member(NamedTuple):
     """
     A memory that is merged: its row, and what a merge takes from it besides.
 
-    observed_at: when it was observed, else taken in. lives: the bases it had before it took others in. sources: what
-    it was merged from, with when. alias: where a memory that is not active leads.
+    observed_at: when it was observed, else taken in. lives: the bases it had before it took others in. fresh: whether
+    no merge pass has seen it. sources: what it was merged from, with when. alias: where one that is not active leads.
     """
 
     memory: Memory
@@ -43,6 +43,7 @@ class Member(NamedTuple):
     trust: float | None
     metadata: Mapping[str, Any] | None
     lives: Sequence[Sequence[Any]] | None
+    fresh: bool
     sources: tuple[tuple[int, int], ...] = ()
     alias: tuple[int, str, int] | None = None
 
@@ -213,6 +214,8 @@ def _absorb(
     if "base_at" in after or "base_strength" in after:
         before["lives"] = target.lives
         after["lives"] = [*(target.lives or ()), [was.base_strength, was.base_at, was.consolidated]]
+    if target.fresh:
+        before["fresh"], after["fresh"] = True, False
     if target.alias is not None:
         before["alias"], after["alias"] = list(target.alias), None
     known_sources = [list(one) for one in target.sources]
@@ -226,6 +229,8 @@ def _absorb(
 def _supersede(one: Member, heir: int, latest: Member, *, update: bool, now: int) -> tuple[Decision, Memory]:
     before: dict[str, Any] = {"status": one.memory.status, "superseded_by": one.superseded_by, "alias": None}
     after: dict[str, Any] = {"status": "superseded", "superseded_by": heir, "alias": [heir, MERGED, now]}
+    if one.fresh:
+        before["fresh"], after["fresh"] = True, False
     because = "its text is in another memory now"
     if update and one.observed_at < latest.observed_at:
         because = "superseded by what was observed later"

@@ -123,13 +123,12 @@ def give_back_findings(conn: sa.Connection, rows: Iterable[sa.Row[Any]], *, refu
     rows: its journal, in order. refused: what is not taken back.
     """
     stands = {merge for image in refused for merge in image.merges}
-    merged = {image.row[0] for image in refused if image.table == "memories" and image.merges}
     for row in sorted(rows, key=lambda each: -each.sequence):
         told = verdicts_told(row.events) if row.step == "merge" else []
         if told and (row.verb == JUDGED or not events_of(row) & stands):
             give_back_verdicts(conn, row.scope_key, told)
         if row.verb == JUDGED:
-            keys = set(json.loads(row.events).get("fresh", ())) - merged
+            keys = json.loads(row.events).get("fresh", ())
             table = keyed(conn, key=sorted(keys))
             seen = memories.c.key.in_(sa.select(table.c.key))
             conn.execute(sa.update(memories).where(seen).values(fresh=True))

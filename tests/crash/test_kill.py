@@ -30,7 +30,8 @@ from consolidator.store.find import find_memories
 from consolidator.store.forget import forget
 from consolidator.store.tables import metadata
 from consolidator.store.undo import undo_run
-from tests import lives
+from tests import authors, lives
+from tests.authors import Answer, absorbed, one
 from tests.children import TOO_LONG_SECONDS, Instants, in_child
 from tests.lives import EVE, day, night
 from tests.postgres import fresh_database
@@ -112,10 +113,30 @@ def with_its_night(store: Store) -> None:
     assert night(store, EVE).exit_code == 0
 
 
+ANSWERS = (
+    one(lives.CROWD[2], lives.OLD, text="an old friend of the crowd 👥"),
+    absorbed(lives.SPOKES[2], lives.SPOKES[3]),
+    Answer((lives.CROWD[4], lives.CROWD[5]), "distinct"),
+    Answer((lives.CROWD[6], lives.CROWD[0]), "waiting", because="no model"),
+)
+
+
+def merging(url: str) -> None:
+    with open_store(url, mode="write") as store:
+        assert authors.night(store, EVE, *ANSWERS, vector=True).stale == []
+
+
+def with_its_merges(store: Store) -> None:
+    landed = authors.night(store, EVE, *ANSWERS, vector=True).landed
+    assert [bool(each.merge.decisions) for each in landed] == [True, True, False, False]
+
+
 WORKS = {
     "run": Work(None, running, running),
     "run in pieces": Work(None, running_in_pieces, running),
     "undo": Work(with_its_night, undoing, undoing_once),
+    "merge": Work(None, merging, merging),
+    "undo of merges": Work(with_its_merges, undoing, undoing_once),
     "import": Work(None, importing, importing, creates=True),
     "forget": Work(with_its_night, forgetting, forgetting_once),
 }
