@@ -54,6 +54,7 @@ def test_the_wheel_holds_what_the_modules_read(wheel: zipfile.ZipFile) -> None:
         for path in (ROOT / "consolidator").rglob("*")
         if path.is_file() and path.suffix not in {".py", ".pyc"}
     }
+    assert "consolidator/embedding/model/tokenizer.json" in beside
     assert beside <= set(wheel.namelist())
 
 

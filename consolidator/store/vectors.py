@@ -95,7 +95,7 @@ def vectors_of(
     The vectors of a scope's active memories, or of these memories whatever their status, in order of their keys.
 
     keys: int64[n]; vectors: float32[n, dimension], each of length 1. Memories that the model cannot read, whose vector
-    is zeros, are left out. 100,000 of 384 numbers take well under a second and little more memory than they fill.
+    is zeros, are left out. 100,000 of 384 numbers take about a second, and little more memory than they fill.
     """
     query = (
         sa.select(memories.c.key, sa.type_coerce(embeddings.c.vector, sa.types.NullType()))
