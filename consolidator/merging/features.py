@@ -17,7 +17,7 @@ from consolidator.words import BASIC_PLANE, LETTER, LONGEST_WORD, MARK, SYMBOL, 
 
 Unsigned = NDArray[np.uint64]
 
-CHARACTERS_AT_ONCE = 2_000_000
+CHARACTERS_AT_ONCE = 100_000
 
 _MASK = (1 << 64) - 1
 _BASE = 0x9E3779B97F4A7C15
@@ -120,7 +120,7 @@ def _hashes(codes: NDArray[np.uint32], start: NDArray[np.int64], end: NDArray[np
     powers, back = _powers(codes.size)
     sums = np.zeros(codes.size + 1, np.uint64)
     np.cumsum((codes + np.uint64(1)) * powers, out=sums[1:])
-    return _mixed((sums[end] - sums[start]) * back[start])
+    return mixed((sums[end] - sums[start]) * back[start])
 
 
 def _powers(count: int) -> tuple[Unsigned, Unsigned]:
@@ -139,11 +139,11 @@ def _power(base: int, size: int) -> Unsigned:
 def _with_threes(owner: Unsigned, words: Unsigned) -> tuple[Unsigned, Unsigned]:
     """The words and, for every three in a row of one text, a hash that their order does not change."""
     inside = owner[:-2] == owner[2:]
-    threes = _mixed((words[:-2] + words[1:-1] + words[2:])[inside] ^ _OF_THREE)
+    threes = mixed((words[:-2] + words[1:-1] + words[2:])[inside] ^ _OF_THREE)
     return np.concatenate([owner, owner[:-2][inside]]), np.concatenate([words, threes])
 
 
-def _mixed(values: Unsigned) -> Unsigned:
+def mixed(values: Unsigned) -> Unsigned:
     """Every bit of the result depends on every bit of the value (the finaliser of splitmix64)."""
     values = (values ^ values >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ values >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
