@@ -16,7 +16,18 @@ from consolidator.errors import ConsolidatorError, StoreUnusable
 from consolidator.instants import parse_instant
 from consolidator.store import handle, schema, sqlite
 from consolidator.store.engine import open_store
-from consolidator.store.tables import SCHEMA_VERSION, identities, metadata, scopes
+from consolidator.store.search import search_keys
+from consolidator.store.tables import (
+    SCHEMA_VERSION,
+    associations,
+    attributions,
+    exposures,
+    identities,
+    memories,
+    metadata,
+    scopes,
+    verdicts,
+)
 from consolidator.store.urls import parse_url
 from tests.apart import run_apart, running_apart
 
@@ -142,6 +153,59 @@ def test_migrating_brings_an_older_store_to_the_version_of_the_program(old_store
         assert connection.execute(sa.text("SELECT scope, colour FROM scopes")).all() == [("{}", "blue")]
         assert connection.execute(sa.select(identities.c.hash)).all() == [("abc",)]
         assert schema.schema_version(connection) == FOLLOWING
+
+
+FIRST_ROWS = [
+    "INSERT INTO meta (name, value) VALUES ('store_id', 'of the first')",
+    "INSERT INTO scopes (key, scope) VALUES (1, '{}')",
+    "INSERT INTO identities (key, scope_key, hash) VALUES (1, 1, 'one'), (2, 1, 'two')",
+    """INSERT INTO memories (key, scope_key, content, type, source, created_at, base_strength, base_at, strength,
+       strength_at, fades_age, topics) VALUES (1, 1, 'a sandy beach', 'fact', 'import', 1, 1, 1, 1, 1, 2.5, '["sea"]'),
+       (2, 1, 'a stony beach', 'fact', 'import', 1, 1, 1, 1, 1, NULL, NULL)""",
+    "INSERT INTO associations (memory_a, memory_b, scope_key, weight, weight_at) VALUES (1, 2, 1, 0.5, 7)",
+    "INSERT INTO turns (key, scope_key, turn_id, session_id) VALUES (1, 1, 't', 's')",
+    "INSERT INTO exposures (key, scope_key, turn_key, memory_key, mode, at) VALUES (1, 1, 1, 1, 'tool_get', 3)",
+    """INSERT INTO attributions (key, scope_key, turn_key, message_id, memory_key, evidence, confidence, at)
+       VALUES (1, 1, 1, 'm', 1, 'tool_get', 0.6, 4)""",
+    """INSERT INTO verdicts (key, scope_key, members_hash, members, verdict, at)
+       VALUES (1, 1, 'h', '["one", "two"]', 'distinct', 5)""",
+]
+
+
+def make_first(url: str) -> None:
+    """A store as the first version made and filled it."""
+    named = parse_url(url)
+    if named.get_backend_name() == "sqlite":
+        sqlite.make_file(Path(str(named.database)))
+    with handle.writer(named, foreign_keys=False) as store, store.write() as connection:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(schema, "SCHEMA_VERSION", "0001")
+            schema.upgrade(connection)
+        for statement in FIRST_ROWS:
+            connection.exec_driver_sql(statement)
+
+
+def test_a_store_of_the_first_version_goes_on(store_url: str) -> None:
+    """Its rows are what they were; no merge pass has seen a memory, and no base holds more than it came with."""
+    make_first(store_url)
+    done = schema.migrate(store_url, now=NOW)
+    assert (done.before, done.after, done.copy is None) == ("0001", SCHEMA_VERSION, store_url.startswith("postgresql"))
+    with open_store(store_url, mode="write") as store:
+        with store.read() as connection:
+            memory = connection.execute(sa.select(memories).where(memories.c.key == 1)).one()
+            assert (memory.content, memory.topics, memory.fades_age) == ("a sandy beach", ["sea"], 2.5)
+            assert (memory.fresh, memory.lives) == (True, None)
+            assert connection.execute(sa.select(associations.c.weight, associations.c.base_mark)).all() == [(0.5, None)]
+            assert connection.execute(sa.select(exposures.c.mode, exposures.c.linked_in)).all() == [("tool_get", None)]
+            assert connection.execute(sa.select(attributions.c.at, attributions.c.based_at)).all() == [(4, None)]
+            verdict = connection.execute(sa.select(verdicts)).one()
+            assert (verdict.members, verdict.tries, verdict.because) == (["one", "two"], 0, None)
+            assert [key for key, _ in search_keys(connection, "sandy", 1, 9)] == [1]
+        with store.write() as connection:
+            connection.execute(sa.update(memories).where(memories.c.key == 1).values(content="a pebble beach"))
+        with store.read() as connection:
+            assert [key for key, _ in search_keys(connection, "pebble", 1, 9)] == [1]
+            assert [key for key, _ in search_keys(connection, "sandy", 1, 9)] == []
 
 
 def test_migrating_a_current_store_does_nothing(store_url: str, tmp_path: Path) -> None:

@@ -93,12 +93,13 @@ def _show_run(conn: "sa.Connection", key: int, form: str, *, decisions: bool, ou
 
 def _show_memory(conn: "sa.Connection", session: Session, found: "Found", *, json: bool, output: Path | None) -> None:
     from consolidator.report.document import dumps
-    from consolidator.store.readers import Clocks, links_of, memory_documents, vectors_of
+    from consolidator.store.readers import Clocks, links_of, memory_documents, merged_from, vectors_of
 
     now = clock()
     clocks = Clocks(conn, now=now, rates=session.rates)
     (document,) = memory_documents(conn, [found.key], {found.scope.key: found.scope}, clocks, now=now)
     document["links"] = links_of(conn, found.key, clocks.of(found.scope.key), now=now)
+    document["merged_from"] = merged_from(conn, found.key)
     document["embeddings"] = list(vectors_of(conn, found.key))
     if json:
         send(dumps(document), output)
@@ -109,6 +110,15 @@ def _show_memory(conn: "sa.Connection", session: Session, found: "Found", *, jso
     emit_pairs(
         {**_facts(document), "vectors": ", ".join(f"{v['model']} ({v['dimension']})" for v in document["embeddings"])}
     )
+    if document["merged_from"]:
+        emit("")
+        emit_table(
+            ("merged from", "status", "text"),
+            [
+                (source["id"][:_ID_SHOWN], source["status"] or "", source["content"] or "(known only by its name)")
+                for source in document["merged_from"]
+            ],
+        )
     if document["links"]:
         emit("")
         emit_table(
@@ -137,6 +147,7 @@ def _facts(document: dict[str, Any]) -> dict[str, object]:
         "flags": ", ".join(flags),
         "archived": archived,
         "superseded by": document["superseded_by"],
+        "valid until": document["valid_until"],
         "created": document["created_at"],
         "observed": document["observed_at"],
         "time": None if document["temporal_state"] == "none" else document["temporal_state"],

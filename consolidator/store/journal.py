@@ -96,10 +96,14 @@ def described(
     """
     rows = [each["row"] if each["table"] in ("memories", "associations") else () for each in found]
     names = {**written, **_names(conn, {key for row in rows for key in row if key > 0})}
+    images = [each[name] or {} for each in found for name in ("before", "after")]
+    ids = _ids(conn, {key for image in images for key in _keys_in(image)}, written)
     for each, row in zip(found, rows, strict=True):
         ends = [names.get(key, (None, None)) for key in row]
         yield {
             **{name: value for name, value in each.items() if name not in ("table", "row")},
+            "before": _by_id(each["before"], ids),
+            "after": _by_id(each["after"], ids),
             "ids": [name for name, _ in ends],
             "texts": [text for _, text in ends],
         }
@@ -113,6 +117,31 @@ def _names(conn: sa.Connection, keys: Iterable[int]) -> dict[int, tuple[str, str
         .join(identities, identities.c.key == memories.c.key)
     )
     return {key: (name, content) for key, name, content in rows}
+
+
+def _keys_in(image: Mapping[str, Any]) -> set[int]:
+    """The keys of memories that stand in columns."""
+    keys = {image.get("via"), image.get("superseded_by"), (image.get("alias") or (None,))[0]}
+    return {key for key in keys if key is not None} | {source for source, _ in image.get("sources") or ()}
+
+
+def _ids(conn: sa.Connection, keys: set[int], written: Mapping[int, tuple[str, str]]) -> dict[int, str]:
+    wanted = keyed(conn, key=sorted(keys))
+    query = sa.select(identities.c.key, identities.c.hash).join(wanted, wanted.c.key == identities.c.key)
+    return dict(conn.execute(query).all()) | {key: written[key][0] for key in keys & written.keys()}
+
+
+def _by_id(image: Mapping[str, Any] | None, ids: Mapping[int, str]) -> dict[str, Any] | None:
+    """Columns with ids in place of the keys of memories and runs."""
+    if image is None:
+        return None
+    told = {name: value for name, value in image.items() if name != "base_mark"}
+    told |= {name: ids.get(told[name]) for name in ("via", "superseded_by") if told.get(name) is not None}
+    if told.get("alias"):
+        told["alias"] = [ids.get(told["alias"][0]), *told["alias"][1:]]
+    if "sources" in told:
+        told["sources"] = [[ids.get(source), at] for source, at in told["sources"]]
+    return told
 
 
 def _decision(row: Any) -> dict[str, Any]:

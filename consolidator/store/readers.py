@@ -21,7 +21,15 @@ from consolidator.scopes import parse_scope
 from consolidator.store.clocks import read_clock
 from consolidator.store.engine import keyed
 from consolidator.store.find import Scope
-from consolidator.store.tables import DIRECT, INFERRED, associations, embeddings, identities, memories
+from consolidator.store.tables import (
+    DIRECT,
+    INFERRED,
+    associations,
+    embeddings,
+    identities,
+    memories,
+    merge_sources,
+)
 
 ROWS_AT_ONCE = 50_000
 _INSTANTS = (
@@ -160,6 +168,20 @@ def links_of(conn: sa.Connection, key: int, clock: Clock, *, now: int) -> list[d
         if (weight := float(strength_at(clock, row.weight, row.weight_at, now, ASSOCIATION))) >= DEAD
     ]
     return sorted(links, key=lambda link: (-link["weight"], link["id"]))
+
+
+def merged_from(conn: sa.Connection, key: int) -> list[dict[str, Any]]:
+    """The memories that a memory was merged from, in order of their ids; `content` None for one known only by name."""
+    source = identities.alias()
+    query = (
+        sa.select(source.c.hash, memories.c.content, memories.c.status)
+        .select_from(merge_sources)
+        .join(source, source.c.key == merge_sources.c.source_key)
+        .outerjoin(memories, memories.c.key == source.c.key)
+        .where(merge_sources.c.memory_key == key)
+    )
+    found = [{"id": row.hash, "content": row.content, "status": row.status} for row in conn.execute(query)]
+    return sorted(found, key=lambda each: each["id"])
 
 
 def vectors_of(conn: sa.Connection, key: int) -> Iterator[dict[str, Any]]:

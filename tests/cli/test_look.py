@@ -7,8 +7,25 @@ from pathlib import Path
 
 import pytest
 
+from consolidator.store.engine import open_store
+from tests import authors
 from tests.cli.conftest import Consolidate
-from tests.lives import FADED_NAME, FADING, GONE, HUB, NEW_NAME, OLD, PINNED, RENAMED, SPOKES, ÅSA, memory, name
+from tests.lives import (
+    CROWD,
+    EVE,
+    FADED_NAME,
+    FADING,
+    GONE,
+    HUB,
+    NEW_NAME,
+    OLD,
+    PINNED,
+    RENAMED,
+    SPOKES,
+    ÅSA,
+    memory,
+    name,
+)
 
 
 def test_list(eve: Consolidate) -> None:
@@ -127,6 +144,28 @@ def test_history_through_aliases(eve: Consolidate) -> None:
         entries = eve("history", name(text), "--json").document["entries"]
         assert [entry["through_alias"] for entry in entries if entry.get("message_id") == "m renamed"] == [through]
         assert "alias" in [entry["what"] for entry in entries]
+
+
+def test_merges(eve: Consolidate, eve_url: str) -> None:
+    """A merged memory says what it was merged from, a source where it went, and both tell when and why."""
+    text = "an old friend of the crowd 👥"
+    with open_store(eve_url, mode="write") as store:
+        authors.night(store, EVE, authors.one(OLD, CROWD[2], text=text, because="both are old friends"))
+    document = eve("show", name(text), "--json").document
+    assert {source["content"]: source["status"] for source in document["merged_from"]} == {
+        OLD: "superseded",
+        CROWD[2]: "superseded",
+    }
+    assert OLD in eve("show", name(text)).out
+    assert eve("show", name(OLD), "--json").document["superseded_by"] == name(text)
+    for named in (OLD, text):
+        told = eve("history", name(named)).out
+        assert f"{name(OLD)[:12]} into {name(text)[:12]}" in told
+        entries = eve("history", name(named), "--json").document["entries"]
+        assert "merge" in [entry["step"] for entry in entries if entry["what"] == "decided"]
+    assert "both are old friends" in eve("history", name(text)).out
+    assert name(OLD) not in json.dumps(eve("list", "--json").document)
+    assert name(OLD) in json.dumps(eve("list", "--status", "superseded", "--json").document)
 
 
 def test_history_of_events_alone(eve: Consolidate) -> None:
