@@ -68,13 +68,14 @@ def same_text(a: str, b: str) -> bool:
     return _values(one) == _values(other) and one.marks == other.marks
 
 
-def absorbs(large: str, small: str, names: frozenset[str] = frozenset()) -> bool:
+def absorbs(large: str, small: str, names: frozenset[str] = frozenset(), *, same_day: bool = True) -> bool:
     """
     Whether a text may vanish into another without a model: nothing that it says is lost or turned round.
 
     They are the same; or every sentence of the small one stands in the large one, in order and side by side, whole or
     as the beginning of a sentence that only adds to it, while both have the same numbers, dates, negations and other
     marks. What could limit, retract, report or quote the statement anywhere in the large text forbids it.
+    same_day: they were observed on one day; else 'yesterday' or 'on Friday' need not mean the same in both.
     """
     if same_text(large, small):
         return True
@@ -82,6 +83,8 @@ def absorbs(large: str, small: str, names: frozenset[str] = frozenset()) -> bool
         return False
     whole, part = facts_of(large, names), facts_of(small, names)
     if _values(whole) != _values(part) or Counter(whole.marks) != Counter(part.marks):
+        return False
+    if not same_day and any(fact.kind in ("relative day", "weekday") for fact in part.found):
         return False
     if Counter(whole.risks) != Counter(part.risks) or _frames(whole.folded) - _frames(part.folded):
         return False

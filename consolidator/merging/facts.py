@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from consolidator.merging.fold import fold
 from consolidator.merging.language import FIRST, language_of, languages
-from consolidator.merging.reading import Clause, Fact, Reading, bare, is_common, read_sentence
+from consolidator.merging.reading import Bond, Clause, Fact, Reading, bare, is_common, read_sentence
 from consolidator.merging.tokens import IS_UNSPACED, sentences_of
 from consolidator.merging.unspaced import read_unspaced
 from consolidator.merging.verbatim import read_verbatim
@@ -26,7 +26,8 @@ class Facts:
     What a text says that can be compared.
 
     found: its facts in order; clauses: with the marks that turn them round; words: all in lower case; marks, risks:
-    every mark and every word that may limit or retract a statement, in order; folded: the text in one Unicode form.
+    every mark and every word that may limit or retract a statement, in order; openers: words that sentences begin with
+    and that may be names; bonds: who did what; folded: the text in one Unicode form.
     """
 
     found: tuple[Fact, ...]
@@ -34,6 +35,8 @@ class Facts:
     words: frozenset[str]
     marks: tuple[str, ...]
     risks: tuple[str, ...]
+    openers: frozenset[str]
+    bonds: tuple[Bond, ...]
     folded: str
 
 
@@ -59,6 +62,8 @@ def facts_of(content: str, names: frozenset[str] = frozenset()) -> Facts:
         frozenset(reading.words),
         tuple(reading.marks),
         tuple(reading.risks),
+        frozenset(reading.openers),
+        tuple(reading.bonds),
         folded,
     )
 
@@ -102,8 +107,6 @@ def names_known(contents: Iterable[str]) -> frozenset[str]:
                 names.add(low)
             else:
                 starts.add(low)
-        if words and all(word.isupper() for word in ()):
-            continue
         if names and languages()[language_of(words)].nouns_capital:
             continue
         inside.update(names)

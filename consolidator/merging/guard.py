@@ -9,6 +9,7 @@ from consolidator.merging.facts import Facts, facts_of
 from consolidator.merging.reading import Fact
 from consolidator.merging.texts import Text
 
+_DAY = 86_400_000_000
 ANCHOR = ("anchor", "end", "recurrence", "start of the recurrence")
 
 
@@ -17,8 +18,8 @@ class Difference(NamedTuple):
     A fact that some of the memories have and others lack.
 
     kind: number, date, negation, ...; value: as it is written; where: the positions of the memories that have it;
-    blocks: whether it keeps them from being duplicates. What only warns: a name that nobody else in the scope mentions, a
-    small number in words that the others simply leave out.
+    blocks: whether it keeps them from being duplicates. What only warns: a name that nobody else in the scope
+    mentions, a small number in words that the others simply leave out.
     """
 
     kind: str
@@ -45,7 +46,11 @@ def differences(texts: Sequence[Text], names: frozenset[str] = frozenset()) -> t
         Difference(kind, said, tuple(sorted(where)), (kind, value) in blocking)
         for (kind, value), (said, where) in found.items()
     ]
-    return (*_anchors(texts), *sorted(differing, key=lambda each: (not each.blocks, each.where, each.kind, each.value)))
+    return (
+        *_anchors(texts),
+        *_other_days(texts, facts),
+        *sorted(differing, key=lambda each: (not each.blocks, each.where, each.kind, each.value)),
+    )
 
 
 def differ(a: str, b: str, names: frozenset[str] = frozenset()) -> bool:
@@ -69,6 +74,20 @@ def _lacking(facts: Facts, other: Facts, names: frozenset[str]) -> Iterator[tupl
 def _needless(weak: Fact, facts: Facts, other: Facts) -> bool:
     """'one man' and 'a man' are the same; 'one man' and 'two men' are not."""
     return not any(each.kind == weak.kind and not covers(facts, each) for each in other.found)
+
+
+def _other_days(texts: Sequence[Text], facts: Sequence[Facts]) -> Iterator[Difference]:
+    """'yesterday' of memories observed on different days is not the same day."""
+    meant: dict[str, dict[int, str]] = {}
+    for i, each in enumerate(facts):
+        for fact in each.found:
+            if fact.kind == "relative day":
+                meant.setdefault(fact.value, {})[i] = fact.said
+    for holders in meant.values():
+        if len({texts[i].observed_at // _DAY for i in holders}) > 1:
+            yield Difference(
+                "relative day", f"{next(iter(holders.values()))} (of different days)", tuple(holders), True
+            )
 
 
 def _anchors(texts: Sequence[Text]) -> Iterator[Difference]:

@@ -47,6 +47,7 @@ class Language:
     weekdays_if_capital: Mapping[str, int]
     clock: Mapping[str, str]
     quarter_hour: Mapping[str, int]
+    ago: Mapping[str, str]
     units: Mapping[str, str]
     marks: frozenset[str]
     endings: tuple[str, ...]
@@ -68,14 +69,15 @@ class Language:
 
 
 _SETS = (
-    "weak", "articles", "joiners", "months_that_are_words", "before_year", "before_weekday", "ago", "am", "pm",
+    "weak", "articles", "joiners", "months_that_are_words", "before_year", "before_weekday", "am", "pm",
     "oclock", "before_clock", "past", "before_hour", "negation_then_ended", "clause_breaks", "continues", "restricts",
     "pronouns", "stop", "contractions_that_are_words", "hyphen_matters_after", "abbreviations", "refusals", "framing",
-    "ordinal_endings", "of", "ranges", "possessives",
+    "ordinal_endings", "of", "ranges", "possessives", "people",
+    "auxiliaries", "verb_endings", "passives",
 )  # fmt: skip
 _MAPS = (
     "numbers", "multipliers", "suffixes", "ordinals", "fractions", "fractions_after_article", "months", "weekdays",
-    "weekdays_if_capital", "clock", "quarter_hour",
+    "weekdays_if_capital", "clock", "quarter_hour", "ago",
 )  # fmt: skip
 
 
@@ -177,7 +179,7 @@ def _units(data: Mapping[str, Any]) -> dict[str, str]:
 def _phrases(data: Mapping[str, Any]) -> dict[str, list[Meaning]]:
     """The meanings that begin with a word, the longest first; what is listed as no mark comes before marks."""
     listed = [(phrase, "plain", "") for phrase in data.get("not_marks", ())]
-    listed += [(phrase, "relative day", phrase) for phrase in data.get("relative_days", ())]
+    listed += [(phrase, "relative day", value) for phrase, value in data.get("relative_days", {}).items()]
     listed += [(phrase, "unit", unit) for phrase, unit in data.get("unit_phrases", {}).items()]
     listed += [(phrase, name, name) for name, phrases in data.get("marks", {}).items() for phrase in phrases]
     listed += [(phrase, "risk", phrase) for phrase in data.get("risks", ())]

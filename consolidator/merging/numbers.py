@@ -181,7 +181,7 @@ def _cardinal(tokens: Sequence[Token], i: int, language: Language) -> Number | N
         elif begun and total + current == 1 and (below := language.fractions_after_article.get(token.low)):
             return Number(number(Fraction(1, below)), i + 1, Fraction(1, below))
         elif (times := language.multipliers.get(token.low)) is not None:
-            current, begun, i = (current or 1) * times, True, i + 1
+            current, begun, i = (current or Fraction(1)) * times, True, i + 1
             if times >= 1000:
                 total, current = total + current, Fraction(0)
         elif begun and (ordinal := language.ordinals.get(token.low)) is not None and _fits(current or total, ordinal):

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from consolidator.merging.language import FIRST, Language, languages, number
@@ -33,6 +34,30 @@ class Clause(NamedTuple):
     said: str
 
 
+class Bond(NamedTuple):
+    """What is said of a name or counted by a number: 'ada', 'lives in', 'turku'; '4', '', 'cat'."""
+
+    one: str
+    between: str
+    other: str
+    said: str
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Bond) and self[:3] == other[:3]
+
+    def __hash__(self) -> int:
+        return hash(self[:3])
+
+
+class _End(NamedTuple):
+    """A name or a value in a sentence, its first token and the one after its last."""
+
+    value: str
+    start: int
+    after: int
+    name: bool
+
+
 @dataclass(slots=True)
 class Reading:
     """What was read so far."""
@@ -44,8 +69,12 @@ class Reading:
     marks: list[str] = field(default_factory=list)
     risks: list[str] = field(default_factory=list)
     words: set[str] = field(default_factory=set)
+    openers: set[str] = field(default_factory=set)
+    bonds: list[Bond] = field(default_factory=list)
+    ends: list[_End] = field(default_factory=list)
 
 
+_LONGEST_BOND = 5
 _FEW = 12  # a number word up to a dozen is often left out: 'two men', 'the men'
 _SPLITS = frozenset(";:\u2014\uff1b\uff1a")
 _OPENS = frozenset("\"'([{:-*\u2022\u2014\u2013>")
@@ -63,6 +92,7 @@ def read_sentence(reading: Reading, sentence: Sentence, found: Sequence[tuple[st
     clause = _Clauses(reading, sentence, found)
     notable, only_before, compound = language.notable, language.only_before, language.compound is not None
     initial, i = True, 0
+    reading.ends = []
     while i < len(tokens):
         token = tokens[i]
         if token.kind == "word" and token.low == token.text and not compound:
@@ -84,14 +114,34 @@ def read_sentence(reading: Reading, sentence: Sentence, found: Sequence[tuple[st
         if after is None:
             after = clause.mark(i)
             if after is None:
-                _name(reading, token, language, initial, shouted)
+                _name(reading, tokens, i, language, initial, shouted)
                 clause.add(i)
                 after = i + 1
         else:
             for j in range(i, after):
                 clause.add(j, numeric=True)
+            reading.ends.append(_End(reading.facts[-1].value, i, after, name=False))
         initial, i = False, after
     clause.end()
+    _bind(reading, tokens, language)
+
+
+def _bind(reading: Reading, tokens: Sequence[Token], language: Language) -> None:
+    """What stands between a name and the next name or value, and what a number counts."""
+    for one, other in pairwise(reading.ends):
+        between = tokens[one.after : other.start]
+        words = " ".join(token.low for token in between)
+        plain = all(token.kind == "word" or token.text in "-'" for token in between)
+        if one.name and plain and 0 < len(between) <= _LONGEST_BOND and words not in language.sets["ranges"]:
+            owner = "'s " if tokens[one.after - 1].low.endswith("'s") else ""
+            said = reading.text[tokens[one.start].start : tokens[other.after - 1].end]
+            reading.bonds.append(Bond(one.value, owner + words, other.value, said))
+    for end in reading.ends:
+        if not end.name and end.after < len(tokens):
+            token = tokens[end.after]
+            if token.kind == "word" and not is_common(token.low, language) and token.low not in language.notable:
+                said = reading.text[tokens[end.start].start : token.end]
+                reading.bonds.append(Bond(end.value, "", stem(token.low, language.code), said))
 
 
 def _when(reading: Reading, tokens: Sequence[Token], i: int, language: Language, shouted: bool) -> int | None:
@@ -134,8 +184,8 @@ def _number(reading: Reading, tokens: Sequence[Token], i: int, language: Languag
         reading.facts.append(
             Fact("amount", f"{value} {money or unit}", f"{money_sign(tokens, i) if money else ''}{said}")
         )
-        if after < len(tokens) and tokens[after].low in language.sets["ago"]:
-            reading.facts.append(Fact("relative day", f"{value} {unit} {tokens[after].low}", said))
+        if after < len(tokens) and (side := language.ago.get(tokens[after].low)):
+            reading.facts.append(Fact("relative day", f"{value} {unit} {side}", said))
     elif not read.weak:
         _shared_unit(reading, tokens, read, after, language)
     return after
@@ -181,7 +231,7 @@ def _rises(values: Sequence[str]) -> bool:
         exact = [float(value) for value in values]
     except ValueError:
         return False
-    return all(low < high for low, high in zip(exact, exact[1:], strict=False))
+    return all(low < high for low, high in pairwise(exact))
 
 
 def unit_after(tokens: Sequence[Token], j: int, suffix: str, language: Language) -> tuple[str | None, int]:
@@ -245,7 +295,8 @@ def _negative(tokens: Sequence[Token], i: int) -> bool:
     return i == 1 or tokens[i - 2].end < tokens[i - 1].start or tokens[i - 2].text in "($€£"
 
 
-def _name(reading: Reading, token: Token, language: Language, initial: bool, shouted: bool) -> None:
+def _name(reading: Reading, tokens: Sequence[Token], i: int, language: Language, initial: bool, shouted: bool) -> None:
+    token = tokens[i]
     if token.kind != "word":
         return
     word = bare(token.low)
@@ -254,9 +305,29 @@ def _name(reading: Reading, token: Token, language: Language, initial: bool, sho
         return
     if word in languages()[FIRST].units and token.text.isupper():
         return
-    known = word in reading.names
-    if known or (not initial and not shouted and not language.nouns_capital and not is_common(word, language)):
+    certain = not initial and not shouted and not language.nouns_capital and not is_common(word, language)
+    if word in reading.names or certain:
         reading.facts.append(Fact("name", word, token.text))
+        reading.ends.append(_End(word, i, i + 1, name=True))
+    elif initial and not is_common(word, language) and _acts(tokens, i, language):
+        reading.openers.add(word)
+        reading.ends.append(_End(word, i, i + 1, name=True))
+
+
+def _acts(tokens: Sequence[Token], i: int, language: Language) -> bool:
+    """Whether a word at the beginning of a sentence is followed as a name is: 'Ada likes', 'Ada is', "Ada's"."""
+    if language.nouns_capital or language.has(tokens[i].low, "people") or tokens[i].low.endswith("ing"):
+        return False
+    if tokens[i].low.endswith("'s"):
+        return True
+    if i + 1 >= len(tokens) or tokens[i + 1].kind != "word":
+        return False
+    adverb = tokens[i + 1].low.endswith("ly") and i + 2 < len(tokens)
+    following = tokens[i + 1 + adverb].low
+    if following in language.sets["joiners"] and i + 2 < len(tokens):
+        return tokens[i + 2].text[0].isupper()
+    verb = any(following.endswith(ending) for ending in language.sets["verb_endings"]) and len(following) > 3
+    return language.has(following, "auxiliaries") or (verb and not following.endswith("ss"))
 
 
 def bare(word: str) -> str:
