@@ -8,9 +8,11 @@ features, those that are as near as 0.6 among the vectors, and there is no third
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +20,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from consolidator.merging.crowd import Crowd
+from consolidator.merging.features import features
 from consolidator.merging.nearness import Matrix, Nearness, Progress
 from consolidator.merging.overlap import Floats, Overlap, Positions, alike
 
@@ -94,6 +97,31 @@ def score_among(
     known = _Known(Overlap([contents[i] for i in at.tolist()]), Nearness(_some(vectors, len(contents)), rows))
     pairs = known.pairs(*np.triu_indices(at.size, 1))
     return pairs._replace(a=at[pairs.a], b=at[pairs.b])
+
+
+def likeness_of(
+    contents: Sequence[str], vectors: Matrix | None, has_vector: NDArray[np.bool_]
+) -> Callable[[int, int], float]:
+    """A function that tells the score of any two positions as a part of what makes a candidate: 1 or more is one."""
+    bag = cache(lambda position: features(contents[position]))
+
+    @cache
+    def unit(position: int) -> Matrix | None:
+        if vectors is None or not has_vector[position]:
+            return None
+        length = float(np.linalg.norm(vectors[position]))
+        return vectors[position] / length if 0 < length < inf else None
+
+    def likeness(one: int, other: int) -> float:
+        mine, theirs = bag(one), bag(other)
+        common = len(mine & theirs)
+        share = common / max(len(mine) + len(theirs) - common, 1)
+        direction, towards = unit(one), unit(other)
+        if direction is None or towards is None:
+            return share / THRESHOLD_WITHOUT_VECTORS
+        return (OF_FEATURES * share + OF_COSINE * float(direction @ towards)) / THRESHOLD
+
+    return likeness
 
 
 class _Known(NamedTuple):

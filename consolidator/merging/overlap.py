@@ -170,10 +170,15 @@ def _with_one(overlap: Overlap, texts: Positions, least: float, changed: int) ->
 
 
 def _rarest_first(overlap: Overlap, texts: Positions) -> tuple[Positions, NDArray[np.uint64]]:
-    """The features of these texts, text by text, each text's rarest first: (place of its text, hash)."""
+    """
+    The features of these texts, text by text, each text's rarest first: (place of its text, hash).
+
+    How rare is counted by the first bits of the hash, roughly: all that matters is that all texts agree.
+    """
     place, within = _each(overlap.sizes[texts])
     hashes = overlap.hashes[overlap.starts[texts][place] + within].astype(np.uint64)
-    bucket = (hashes >> np.uint64(10)).astype(np.int64)
+    bits = min(hashes.size.bit_length() + 1, 22)
+    bucket = (hashes >> np.uint64(32 - bits)).astype(np.int64)
     rarity = (4 * np.log2(np.maximum(np.bincount(bucket), 1))).astype(np.uint64)[bucket]
     keys = np.sort(place.astype(np.uint64) << np.uint64(38) | np.minimum(rarity, 63) << np.uint64(32) | hashes)
     return (keys >> np.uint64(38)).astype(np.int64), keys & np.uint64(0xFFFFFFFF)
