@@ -113,6 +113,7 @@ def _tell(store: "Store", choice: "Choice", done: "Filled", *, all_: bool, befor
                 "before": before,
                 "forgotten": done.gone,
                 "unread": done.unread,
+                "held_back": done.held_back,
                 "without": without,
                 "deleted": done.deleted,
                 "why": why or None,
@@ -133,6 +134,8 @@ def _tell(store: "Store", choice: "Choice", done: "Filled", *, all_: bool, befor
             emit(f"Nothing to embed: {there} are there for {_of(memories - without, memories)}.")
         if before and not done.why:
             emit(f"Embedded before this was stopped: {_counted(before)}; run again to embed these anew too.")
+        if done.held_back:
+            emit(f"Not sent, for there is a secret in them: {_counted(done.held_back)}.")
         if done.gone:
             emit(f"Forgotten meanwhile: {_counted(done.gone)}.")
         if done.unread:

@@ -8,10 +8,12 @@ reading and writing, and a kill costs one batch. What is written is complete aft
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import sqlalchemy as sa
 
 from consolidator.embedding.choose import spell
 from consolidator.embedding.port import Embedder, EmbedderFailed
+from consolidator.merging.secrets import find_secrets
 from consolidator.store import vectors as stored
 from consolidator.store.engine import Store
 from consolidator.store.vectors import Lacking, Pin, Which
@@ -24,12 +26,14 @@ Advance = Callable[[int], object]
 class Filled(NamedTuple):
     """
     embedded: memories whose vectors were written; unread: those of them that the model cannot read, kept with a vector
-    of zeros so that they are not tried every night. gone: memories that were forgotten meanwhile. deleted: vectors of
-    the model before. why: what ended it early, in one line; else empty.
+    of zeros so that they are not tried every night. held_back: those with a secret in them, which goes to no other
+    machine; they are kept with zeros too. gone: memories that were forgotten meanwhile. deleted: vectors of the model
+    before. why: what ended it early, in one line; else empty.
     """
 
     embedded: int = 0
     unread: int = 0
+    held_back: int = 0
     gone: int = 0
     deleted: int = 0
     why: str = ""
@@ -39,6 +43,7 @@ class Filled(NamedTuple):
         return Filled(
             self.embedded + other.embedded,
             self.unread + other.unread,
+            self.held_back + other.held_back,
             self.gone + other.gone,
             self.deleted + other.deleted,
             self.why or other.why,
@@ -169,15 +174,21 @@ def _fill(
         if not batch:
             return done
         after = batch[-1].key
+        secret = np.array([not embedder.local and bool(find_secrets(memory.content)) for memory in batch], np.bool_)
         try:
-            vectors = embedder.passages([memory.content for memory in batch])
-            with store.write() as conn:
-                settle(conn, Pin(embedder.model, vectors.shape[1]), after)
-                keys = [memory.key for memory in batch]
-                written = stored.write_vectors(conn, embedder.model, keys, vectors)
+            sent = embedder.passages([batch[place].content for place in np.flatnonzero(~secret).tolist()])
+            written = gone = 0
+            if embedder.dimension:
+                vectors = np.zeros((len(batch), embedder.dimension), np.float32)
+                vectors[~secret] = sent
+                with store.write() as conn:
+                    settle(conn, Pin(embedder.model, embedder.dimension), after)
+                    keys = [memory.key for memory in batch]
+                    written = stored.write_vectors(conn, embedder.model, keys, vectors)
+                gone = len(batch) - written
         except EmbedderFailed as failed:
             return done._replace(why=str(failed))
-        unread = len(batch) - int(vectors.any(axis=1).sum())
-        done = done.and_then(Filled(written, unread, len(batch) - written))
+        unread = int((~sent.any(axis=1)).sum())
+        done = done.and_then(Filled(written, unread, int(secret.sum()), gone))
         if advance is not None:
             advance(len(batch))

@@ -54,8 +54,8 @@ class Lengths:
         if self.fails_after is not None and len(self.seen) + len(texts) > self.fails_after:
             raise EmbedderFailed("lengths is out of order")
         self.seen += texts
-        rows = np.array([[1.0, len(text), text.count(" ")] for text in texts], np.float32)
-        rows = rows[:, : self.dimension]
+        made = [[1.0, len(text), text.count(" ")][: self.dimension] for text in texts]
+        rows = np.array(made, np.float32).reshape(len(texts), self.dimension or 3)
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
     def queries(self, texts: Sequence[str]) -> Vectors:

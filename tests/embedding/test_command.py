@@ -90,7 +90,7 @@ def test_empty(consolidate: Consolidate, made_store_url: str) -> None:
 
 def test_json(embed: Consolidate) -> None:
     """For a program it is one document."""
-    nothing = dict.fromkeys(("before", "forgotten", "unread", "without", "deleted", "exit"), 0)
+    nothing = dict.fromkeys(("before", "forgotten", "unread", "held_back", "without", "deleted", "exit"), 0)
     model = {"model": MODEL, "dimension": 384, "why": None}
     assert embed("--json").document == nothing | model | {"embedded": 4}
     assert embed("--json").document == nothing | model | {"embedded": 0}

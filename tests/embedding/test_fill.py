@@ -125,6 +125,22 @@ def test_unread(store: Store) -> None:
     assert embed_missing(store, None, Blind(fails_after=0)) == Filled()
 
 
+def test_secrets(store: Store) -> None:
+    """A memory with a secret in it is not sent to another machine, also where it is alone; a local model reads it."""
+    secret = "The password of the router is password: xK9#mQ2$vL7w"
+    fill_with(store, secret)
+    far = Lengths(local=False, dimension=None)
+    assert embed_missing(store, None, far) == Filled(held_back=1)
+    assert far.seen == []
+    fill_with(store, *TEXTS)
+    far = Lengths(local=False)
+    assert embed_missing(store, None, far) == Filled(embedded=8, held_back=1)
+    assert sorted(far.seen) == sorted(TEXTS)
+    near = Lengths("near")
+    assert embed_all(store, near).embedded == 8
+    assert secret in near.seen
+
+
 def test_pinned_meanwhile(store: Store) -> None:
     """Where another has pinned the store to another model meanwhile nothing is mixed, and it is said."""
     fill_with(store, *TEXTS)
