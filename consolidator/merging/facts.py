@@ -8,7 +8,8 @@ from functools import lru_cache
 
 from consolidator.merging.fold import fold
 from consolidator.merging.language import FIRST, language_of, languages
-from consolidator.merging.reading import Bond, Clause, Fact, Reading, bare, is_common, read_sentence
+from consolidator.merging.reading import Bond, Clause, Fact, Reading, bare, is_common
+from consolidator.merging.sentences import read_sentence
 from consolidator.merging.tokens import IS_UNSPACED, sentences_of
 from consolidator.merging.unspaced import read_unspaced
 from consolidator.merging.verbatim import read_verbatim

@@ -73,8 +73,9 @@ _SETS = (
     "oclock", "before_clock", "past", "before_hour", "negation_then_ended", "clause_breaks", "continues", "restricts",
     "pronouns", "stop", "contractions_that_are_words", "hyphen_matters_after", "abbreviations", "refusals", "framing",
     "ordinal_endings", "of", "ranges", "possessives", "people",
-    "auxiliaries", "verb_endings", "passives",
+    "auxiliaries", "verb_endings", "passives", "also_words",
 )  # fmt: skip
+_TELLING = ("stop", "pronouns", "articles", "clause_breaks", "also_words")  # what tells the language of a text
 _MAPS = (
     "numbers", "multipliers", "suffixes", "ordinals", "fractions", "fractions_after_article", "months", "weekdays",
     "weekdays_if_capital", "clock", "quarter_hour", "ago",
@@ -96,10 +97,8 @@ def known_by() -> Mapping[str, tuple[str, ...]]:
     by_word: dict[str, list[str]] = {}
     for language in languages().values():
         if not language.unspaced:
-            words = {
-                word for group in ("stop", "pronouns", "articles", "clause_breaks") for word in language.sets[group]
-            }
-            words |= {word for name in _MAPS[:1] + _MAPS[6:8] for word in getattr(language, name)}
+            words = {word for group in _TELLING for word in language.sets[group]}
+            words |= {word for name in ("numbers", "months", "weekdays") for word in getattr(language, name)}
             words |= {word for word, meanings in language.phrases.items() if any(not each.rest for each in meanings)}
             for word in words:
                 by_word.setdefault(word, []).append(language.code)

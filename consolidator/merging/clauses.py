@@ -1,0 +1,111 @@
+"""The clauses of a sentence while it is read, with the marks that deny, doubt, end or limit what they say."""
+
+from collections.abc import Sequence
+
+from consolidator.merging.reading import Clause, Fact, Reading, bare, is_common, pairs, stem
+from consolidator.merging.tokens import Sentence
+
+_SPLITS = frozenset(";:\u2014\uff1b\uff1a")
+
+
+class Clauses:
+    """The clauses of a sentence while it is read."""
+
+    def __init__(self, reading: Reading, sentence: Sentence, found: Sequence[tuple[str, int]]) -> None:
+        self.reading, self.tokens, self.language = reading, sentence.tokens, sentence.language
+        self.question = sentence.end == "?"
+        self.found = list(found)
+        self.stems: set[str] = set()
+        self.marks: set[str] = set()
+        self.start = 0
+
+    def add(self, i: int, *, numeric: bool = False) -> None:
+        """Take in a token; a mark of punctuation or a conjunction may end the clause before it."""
+        token = self.tokens[i]
+        if token.kind == "other":
+            if token.text in _SPLITS or (token.text in ",\uff0c" and self._breaks(i + 1)):
+                self.end(i)
+            elif not token.text.isascii() and token.text.isprintable() and not token.text.isalnum():
+                self.stems.add(token.text)
+        elif token.kind == "letters":
+            self.stems.update(pairs(token.text))
+        elif token.kind == "word":
+            if i > self.start and self.language.has(token.low, "clause_breaks"):
+                self.end(i)
+            if not numeric and not is_common(token.low, self.language):
+                self.stems.add(stem(token.low, self.language.code))
+            elif numeric:
+                self.reading.words.add(bare(token.low))
+        elif not numeric:
+            self.stems.add(token.low)
+
+    def plain(self, word: str) -> None:
+        """Take in a word that is nothing but a word."""
+        self.reading.words.add(bare(word))
+        if not is_common(word, self.language):
+            self.stems.add(stem(word, self.language.code))
+
+    def _breaks(self, i: int) -> bool:
+        return i < len(self.tokens) and (
+            self.tokens[i].kind == "letters" or self.language.has(self.tokens[i].low, "clause_breaks")
+        )
+
+    def mark(self, i: int) -> int | None:
+        """Read the mark, the relative day or the risk that begins at token i; the index after it, None if none does."""
+        token = self.tokens[i]
+        if token.kind != "word":
+            return None
+        meaning_end = None
+        for meaning in self.language.phrases.get(token.low, ()):
+            end = i + 1 + len(meaning.rest)
+            if tuple(each.low for each in self.tokens[i + 1 : end]) == meaning.rest:
+                if meaning.kind == "unit":
+                    continue
+                meaning_end = end
+                if self.language.has(token.low, "clause_breaks") and i > self.start:
+                    self.end(i)
+                self._take(i, end, meaning.kind, meaning.value)
+                break
+        if meaning_end is None and token.low.endswith(self.language.negation_endings or "\0"):
+            self.marks.add("negation")
+            self.reading.marks.append("negation")
+            meaning_end = i + 1
+        for j in range(i, meaning_end or i):
+            self.reading.words.add(bare(self.tokens[j].low))
+        return meaning_end
+
+    def _take(self, i: int, end: int, kind: str, value: str) -> None:
+        said = self.reading.text[self.tokens[i].start : self.tokens[end - 1].end]
+        following = self.tokens[end].text if end < len(self.tokens) else ""
+        if kind == "relative day":
+            self.reading.facts.append(Fact(kind, value, said))
+        elif kind == "negation" and end == i + 1 and i == 0 and following == ",":
+            self.reading.risks.append(value)  # 'No, Ada likes tea' answers; it denies nothing itself
+        elif kind == "risk" or kind == "plain":
+            if kind == "risk":
+                self.reading.risks.append(value)
+            for j in range(i, end):
+                self.add(j)
+        else:
+            self.marks.add(kind)
+            self.reading.marks.append(kind)
+            if (
+                self.language.has(value, "negation_then_ended")
+                or self.tokens[i].low in self.language.sets["negation_then_ended"]
+            ):
+                self.marks.discard("negation")
+
+    def end(self, i: int | None = None) -> None:
+        """Close the clause before token i."""
+        stop = len(self.tokens) if i is None else i
+        if stop > self.start:
+            first, last = self.tokens[self.start], self.tokens[stop - 1]
+            for mark, where in self.found:
+                if first.start <= where < last.end:
+                    self.marks.add(mark)
+            if self.question:
+                self.marks.add("question")
+            if self.stems or self.marks:
+                said = self.reading.text[first.start : last.end]
+                self.reading.clauses.append(Clause(frozenset(self.stems), frozenset(self.marks), said))
+        self.stems, self.marks, self.start = set(), set(), stop
