@@ -249,6 +249,15 @@ UNFIT: list[tuple[str, dict[str, Any], str]] = [
     ("source of itself", {**MERGE_SOURCE, "source_id": A}, "source_id"),
     ("verdict on one", {**VERDICT, "members": [A, A]}, "members"),
     ("verdict on names", {**VERDICT, "members": ["a", "b"]}, "members"),
+    ("verdict after less than no tries", {**VERDICT, "tries": -1}, "tries"),
+    ("verdict after a truth of tries", {**VERDICT, "tries": True}, "tries"),
+    ("verdict for no reason", {**VERDICT, "because": " "}, "because"),
+    ("seen by a word", {**MEMORY, "merge_seen": "yes"}, "merge_seen"),
+    ("lives of no list", {**MEMORY, "lives": {}}, "lives"),
+    ("life without a clock", {**MEMORY, "lives": [{"strength": 1, "at": AT}]}, "lives[0]"),
+    ("life too strong", {**MEMORY, "lives": [{"strength": 2, "at": AT, "consolidated": False}]}, "lives[0]"),
+    ("target that is no id", {**ATTRIBUTION, "target": "a"}, "target"),
+    ("base of no time", {**ATTRIBUTION, "based_at": "then"}, "based_at"),
 ]
 
 
