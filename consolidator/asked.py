@@ -11,8 +11,8 @@ class Asked:
 
     clusters: judged. waiting: clusters carried over, by reason. held_back: memories with a secret in them, neither sent
     nor merged. embedded: vectors made. calls, input_tokens, output_tokens, usd: what was paid for, usd None where the
-    price is not known; in a dry run what would be, at most. kept: answers that had been paid for before. model,
-    embedder: by name, None where none is used. failures: what went wrong though it was set up, in words.
+    price is not known. expected: not paid yet, but what asking would cost at most. kept: answers that had been paid for
+    before. model, embedder: by name, None where none is used. failures: what went wrong though it was set up, in words.
     """
 
     clusters: int = 0
@@ -24,6 +24,7 @@ class Asked:
     input_tokens: int = 0
     output_tokens: int = 0
     usd: float | None = 0.0
+    expected: bool = False
     model: str | None = None
     embedder: str | None = None
     failures: tuple[str, ...] = ()
@@ -48,6 +49,7 @@ class Asked:
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
             usd=None if self.usd is None or other.usd is None else self.usd + other.usd,
+            expected=self.expected or other.expected,
             model=self.model or other.model,
             embedder=self.embedder or other.embedder,
             failures=tuple(dict.fromkeys((*self.failures, *other.failures))),

@@ -7,15 +7,16 @@ where its memories are as they were.
 """
 
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from consolidator.compose import IN_A_BATCH, Asker, Composed, Talk
 from consolidator.instants import NIGHT
-from consolidator.llm.budget import Refused, most_of
+from consolidator.llm.budget import Refused, Tokens, cost, most_of
 from consolidator.llm.port import Model, ModelFailed, Reply, request_hash
 from consolidator.merging.asking import Question
 from consolidator.propose import Proposal
+from consolidator.settings import Price
 from consolidator.store import batches, replies
 from consolidator.store.batches import Batch, Request
 from consolidator.store.engine import Store
@@ -151,8 +152,18 @@ def compose_in_batch(
     if asked and hand_in is not None:
         questions = {name: question for name, (_, question, _) in asked.items()}
         why = hand_in(questions, {name: request for name, (_, _, request) in asked.items()})
+        if not why:
+            taken.notes.append(_handed_in([most_of(each) for each in questions.values()], asker.spending.price))
         for talk, _, _ in asked.values():
             yield talk.ended(asker, "waiting", why or IN_A_BATCH, failed=bool(why))
+
+
+def _handed_in(most: Sequence[Tokens], price: Price | None) -> str:
+    whole = Tokens(sum(each.input for each in most), sum(each.output for each in most))
+    usd = cost(whole, price)
+    money = "at a price that is not known" if usd is None else f"${usd:.4f}" if usd else "no cost"
+    questions = "1 question was" if len(most) == 1 else f"{len(most):,} questions were"
+    return f"{questions} handed in as a batch: at most {whole.input:,} tokens in, {whole.output:,} out, {money}"
 
 
 def hand_in(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from consolidator.asked import Asked
 from consolidator.batching import TakenIn
-from consolidator.compose import Composed, first_question
+from consolidator.compose import IN_A_BATCH, Composed, first_question
 from consolidator.llm.budget import Tokens, cost, most_of
 from consolidator.means import Means
 from consolidator.plan import Merge, ScopePlan, Usage, members_hash
@@ -26,6 +26,7 @@ class Book:
         self.usage: list[Usage] = []
         self.waiting: Counter[str] = Counter()
         self.failures: dict[str, None] = {}
+        self.expected = False
 
     def verdicts(self, composed: Iterable[Composed]) -> Iterator[Merge]:
         """The merges to be decided: first what needs no model, then each as its answer comes."""
@@ -37,10 +38,11 @@ class Book:
             if one.failed:
                 self.failures[one.because] = None
             if one.verdict == "expected":
+                self.expected = True
                 self.merges.append(self._merge(one))
                 continue
             yield self._merge(one)
-            if one.verdict not in CHANGING:
+            if one.verdict not in CHANGING and one.because != IN_A_BATCH:  # the answer is to fit the question
                 yield from self._absorbed(one.proposal)
 
     def take(self, merge: Merge) -> None:
@@ -65,6 +67,7 @@ class Book:
             input_tokens=sum(one.input_tokens for one in self.usage),
             output_tokens=sum(one.output_tokens for one in self.usage),
             usd=None if means.choice.model and means.spending.price is None else usd,
+            expected=self.expected,
             model=means.choice.model.name if means.choice.model else None,
             embedder=means.comparing.name,
             failures=(*means.comparing.failures, *taken.failures, *self.failures),

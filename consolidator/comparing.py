@@ -49,8 +49,9 @@ class Comparing:
 
     @property
     def why_none(self) -> str:
-        """Why no vectors are made; empty where they are."""
-        return "" if self._choice is None or self._choice.embedder else self._choice.why
+        """Why no vectors are made; empty where they are, or nobody wants them."""
+        missing = self._choice is not None and self._choice.embedder is None and self._choice.model is not None
+        return self._choice.why if self._choice and missing else ""
 
     def embed(self, store: Store, scope_key: int) -> int:
         """Embed the active memories of a scope that lack a vector, batch by batch; how many."""

@@ -30,6 +30,11 @@ class Means:
         """The model, or why there is none."""
         return model_of(self.merge, self.environ)
 
+    @property
+    def why_no_model(self) -> str:
+        """Why there is no language model, in words."""
+        return f"no language model: {self.choice.why}"
+
     @cached_property
     def comparing(self) -> Comparing:
         """The embedder."""

@@ -129,7 +129,7 @@ def _why_nothing(part: ScopePlan, sight: Sight, means: Means, taken: TakenIn) ->
     if not sight.open:
         return NOTHING_NEW
     if means.choice.model is None:
-        return means.choice.why
+        return means.why_no_model
     if taken.fresh or taken.failed:
         return ""
     if len(taken.under_way) >= len(sight.open):
@@ -155,7 +155,7 @@ def _ask(by: Pass, run: Run | None, part: ScopePlan, found: Proposed, taken: Tak
     """
     choice = by.means.choice
     if choice.model is None:
-        yield from (Composed(one, "waiting", choice.why) for one in found.to_write)
+        yield from (Composed(one, "waiting", by.means.why_no_model) for one in found.to_write)
         return
     asker = Asker(
         choice.model,
@@ -179,7 +179,7 @@ def _expect(by: Pass, part: ScopePlan, found: Proposed, taken: TakenIn) -> Itera
     choice, spending = by.means.choice, by.means.spending
     for proposal in found.to_write:
         if choice.model is None:
-            yield Composed(proposal, "waiting", choice.why)
+            yield Composed(proposal, "waiting", by.means.why_no_model)
             continue
         asked = first_question(proposal)
         request = request_hash(choice.model, asked)

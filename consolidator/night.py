@@ -1,6 +1,4 @@
-"""
-The night: each scope decided from one snapshot, then applied, then merged. The only place that knows the order.
-"""
+"""The night: each scope decided from one snapshot, then applied, then merged. The only place that knows the order."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,8 +6,11 @@ from functools import partial
 
 from consolidator.decide import decide_scope
 from consolidator.laws.clock import Rates
+from consolidator.means import Means
+from consolidator.merge_pass import Pass, preview_pass, run_pass
 from consolidator.perform import Describe, Land, Progress, Tools, WallClock, in_order, perform, scope_keys
 from consolidator.plan import STEPS, Plan, Result, ScopeOutcome, ScopePlan
+from consolidator.store.batches import scopes_with_batches
 from consolidator.store.engine import Store
 from consolidator.store.merges import waiting_since
 from consolidator.store.run import Run
@@ -22,19 +23,20 @@ def plan_night(
     rates: Rates,
     scopes: Sequence[str] | None = None,
     steps: Sequence[str] = STEPS,
-    means: object = None,
+    means: Means | None = None,
     writes: bool = False,
 ) -> Result:
     """
-    What a night at `now` would do. Reads, writes nothing, holds no lock.
+    What a night at `now` would do. Reads one snapshot a scope, writes nothing, holds no lock.
 
     means: what it would merge with; None: words alone. writes: the model is asked, so that the plan holds its texts.
     """
     plan = Plan(store.store_id, now, tuple(steps), ())
+    by = Pass(store, means or Means(), rates, now, lambda: now)
     parts = []
     for key in _in_turn(store, scope_keys(store, scopes)):
         part = _decide(store, plan, rates, key)
-        parts.append(part)
+        parts.append(preview_pass(by, part, writes=writes) if "merge" in steps else part)
     outcomes = {part.key: ScopeOutcome(part.decisions, (), part.unlinked, merges=part.merges) for part in parts}
     return Result(replace(plan, scopes=in_order(parts)), outcomes)
 
@@ -48,8 +50,7 @@ def run_night(
     describe: Describe,
     scopes: Sequence[str] | None = None,
     steps: Sequence[str] = STEPS,
-    means: object = None,
-    writes: bool = False,
+    means: Means | None = None,
     progress: Progress | None = None,
 ) -> Result:
     """
@@ -58,12 +59,38 @@ def run_night(
     means: what it merges with; None: words alone.
     """
     plan = Plan(store.store_id, now, tuple(steps), ())
+    by = Pass(store, means or Means(), rates, now, wall_clock)
+    keys = _in_turn(store, scope_keys(store, scopes))
+    return _run(plan, by, keys, describe, progress)
 
-    def unite(_run: Run, part: ScopePlan, land: Land) -> ScopePlan:
-        return part
 
-    parts = [(key, partial(_decide, store, plan, rates, key)) for key in _in_turn(store, scope_keys(store, scopes))]
-    return perform(store, plan, parts, Tools(unite, lambda _: None, wall_clock, describe, progress))
+def collect_batches(
+    store: Store,
+    *,
+    now: int,
+    rates: Rates,
+    wall_clock: WallClock,
+    describe: Describe,
+    means: Means,
+    scopes: Sequence[str] | None = None,
+) -> Result | None:
+    """
+    Take in the answers of batches, and merge by them; nothing else is looked at. None where no batch is under way.
+    """
+    with store.read() as conn:
+        waiting = set(scopes_with_batches(conn))
+    keys = [key for key in _in_turn(store, scope_keys(store, scopes)) if key in waiting]
+    plan = Plan(store.store_id, now, ("merge",), ())
+    by = Pass(store, means, rates, now, wall_clock, collects=True)
+    return _run(plan, by, keys, describe, None) if keys else None
+
+
+def _run(plan: Plan, by: Pass, keys: Sequence[int], describe: Describe, progress: Progress | None) -> Result:
+    def unite(run: Run, part: ScopePlan, land: Land) -> ScopePlan:
+        return run_pass(by, run, part, land) if "merge" in plan.steps else part
+
+    tools = Tools(unite, by.means.comparing.vector, by.wall_clock, describe, progress)
+    return perform(by.store, plan, [(key, partial(_decide, by.store, plan, by.rates, key)) for key in keys], tools)
 
 
 def _in_turn(store: Store, keys: Sequence[int]) -> list[int]:

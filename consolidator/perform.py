@@ -75,8 +75,10 @@ def apply_plan(
 def _as_planned(_run: Run, part: ScopePlan, land: Land) -> ScopePlan:
     merges = tuple(land(one) if one.decisions else one for one in part.merges)
     waiting = Counter(one.because for one in merges if one.verdict == "waiting")
-    asked = Asked(clusters=part.asked.clusters, waiting=waiting, held_back=part.asked.held_back)
-    return replace(part, merges=merges, asked=asked)
+    then = part.asked
+    asked = Asked(clusters=then.clusters, waiting=waiting, held_back=then.held_back, embedder=then.embedder)
+    notes = {step: lines for step, lines in part.notes.items() if step != "merge"}  # they were about asking
+    return replace(part, merges=merges, asked=asked, notes=notes)
 
 
 def perform(store: Store, plan: Plan, parts: Iterable[tuple[int, Callable[[Run], ScopePlan]]], tools: Tools) -> Result:

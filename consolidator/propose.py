@@ -7,13 +7,15 @@ What is contained in another text needs no model; what is left of a cluster does
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
 import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
+from consolidator.instants import to_datetime
 from consolidator.laws.clock import Clock
-from consolidator.merging.candidates import Pairs, find_pairs, score_among
+from consolidator.merging.candidates import Pairs, find_pairs, likeness_of, score_among
 from consolidator.merging.clusters import find_clusters
 from consolidator.merging.contained import absorbs, same_text
 from consolidator.merging.facts import names_known
@@ -31,12 +33,34 @@ _NONE, _NO_SCORE = np.zeros(0, np.int64), np.zeros(0, np.float64)
 NO_PAIRS = Pairs(_NONE, _NONE, _NO_SCORE, _NO_SCORE, _NO_SCORE)
 
 
+class Known(NamedTuple):
+    """Texts of one type by position: their contents, their vectors (float32[n, d] or None), which have one."""
+
+    contents: Sequence[str]
+    vectors: NDArray[np.float32] | None
+    has_vector: NDArray[np.bool_]
+
+
 class Contained(NamedTuple):
     """A text of which nothing is lost if only the large one stays. equal: they are the same but for their form."""
 
     small: Text
     large: Text
     equal: bool
+
+
+class Guard(NamedTuple):
+    """What judging one scope's texts needs: the names that it knows, and where its days begin."""
+
+    names: frozenset[str]
+    zone: ZoneInfo
+
+    def contains(self, large: Text, small: Text) -> bool:
+        """Whether nothing is lost, nor turned round, where a text goes into another."""
+        if small.anchor not in (NO_ANCHOR, large.anchor):
+            return False
+        days = {to_datetime(text.observed_at).astimezone(self.zone).date() for text in (large, small)}
+        return absorbs(large.content, small.content, self.names, same_day=len(days) == 1)
 
 
 class Proposal(NamedTuple):
@@ -98,83 +122,86 @@ def propose(rows: Overlay, part: ScopePlan, sight: Sight, *, clock: Clock, now: 
     held_back = 0
     for _, group in groupby(texts, key=lambda text: text.type):
         alike = list(group)
-        pairs, hidden = _pairs(alike, sight, vectors)
+        known = Known([text.content for text in alike], *vectors(alike))
+        pairs, hidden = _pairs(alike, known, sight)
         held_back += len(hidden)
-        found += _clusters(alike, pairs, judged)
+        found += _clusters(alike, known, pairs, judged, sight.open)
     names = names_known(text.content for text in texts) if found else frozenset()
-    proposals = [_proposal(members, score, sight.open, names, now) for members, score in found]
+    guard = Guard(names, ZoneInfo(part.time_zone))
+    proposals = [_proposal(members, score, sight.open, guard, now) for members, score in found]
     keys = [text.key for one in proposals for text in one.members]
     ordered = tuple(sorted(proposals, key=lambda one: one.order))
     return Proposed(ordered, names, held_back, merges.revisions(rows, keys))
 
 
-def _pairs(texts: Sequence[Text], sight: Sight, vectors: Vectors) -> tuple[Pairs, set[int]]:
+def _pairs(texts: Sequence[Text], known: Known, sight: Sight) -> tuple[Pairs, set[int]]:
     """The pairs of positions that seem to say the same; the positions of what changed and holds a secret."""
-    contents = [text.content for text in texts]
+    contents = known.contents
     changed = np.array([text.key in sight.changed for text in texts], np.bool_)
-    hidden = {int(place) for place in np.flatnonzero(changed) if find_secrets(contents[place])}
+    hidden = {place for place in np.flatnonzero(changed).tolist() if find_secrets(contents[place])}
     changed[list(hidden)] = False
-    matrix, has = vectors(texts)
-    found = [find_pairs(contents, matrix, has, changed)] if changed.any() else []
-    pairs = _joined([*found, _waiting_pairs(texts, sight.open, matrix, has)])
+    found = [find_pairs(contents, known.vectors, known.has_vector, changed)] if changed.any() else []
+    pairs = _joined([*found, *_waiting_pairs(texts, known, sight.open)])
     named = np.unique(np.concatenate([pairs.a, pairs.b])).tolist()
     hidden |= {place for place in named if find_secrets(contents[place])}
     open_to_all = ~(np.isin(pairs.a, list(hidden)) | np.isin(pairs.b, list(hidden)))
     return pairs.where(open_to_all), hidden
 
 
-def _waiting_pairs(
-    texts: Sequence[Text], waiting: Iterable[Open], matrix: NDArray[np.float32] | None, has: NDArray[np.bool_]
-) -> Pairs:
+def _waiting_pairs(texts: Sequence[Text], known: Known, waiting: Iterable[Open]) -> Iterator[Pairs]:
     """The pairs inside each of the clusters that wait."""
     places = {text.key: place for place, text in enumerate(texts)}
-    groups = [[places[key] for key in one.members if key in places] for one in waiting]
-    contents = [text.content for text in texts]
-    found = [score_among(contents, matrix, has, group).likely() for group in groups if len(group) > 1]
-    return _joined(found) if found else NO_PAIRS
+    for one in waiting:
+        members = [places[key] for key in one.members if key in places]
+        if len(members) > 1:
+            yield score_among(*known, members).likely()
 
 
 def _joined(found: Sequence[Pairs]) -> Pairs:
     """All of these pairs, each once, in order."""
+    if not found:
+        return NO_PAIRS
     every = Pairs(*(np.concatenate(columns) for columns in zip(*found, strict=True)))
     _, first = np.unique(np.stack([every.a, every.b]), axis=1, return_index=True)
     return every.where(first)
 
 
 def _clusters(
-    texts: Sequence[Text], pairs: Pairs, judged: Collection[tuple[int, int]]
+    texts: Sequence[Text], known: Known, pairs: Pairs, judged: Collection[tuple[int, int]], waiting: Iterable[Open]
 ) -> Iterator[tuple[list[Text], float]]:
     """
     The clusters among texts of one type, each with the score of its two most alike.
 
-    One without anything new in it loses its merged memories, and holds as far as the others are alike.
+    One without anything new in it loses the merged memories that do not wait with another one of it, and holds as far
+    as the others are alike.
     """
+    together = [frozenset(one.members) for one in waiting]
     places = {text.key: place for place, text in enumerate(texts)}
-    known = ((places[one], places[other]) for one, other in judged if one in places and other in places)
-    apart = frozenset((min(pair), max(pair)) for pair in known)
+    both = ((places[one], places[other]) for one, other in judged if one in places and other in places)
+    apart = frozenset((min(pair), max(pair)) for pair in both)
     alike: nx.Graph = nx.Graph()
     alike.add_weighted_edges_from(zip(pairs.a.tolist(), pairs.b.tolist(), pairs.score.tolist(), strict=True))
     alike.remove_edges_from(apart)
-    for members in find_clusters([text.id for text in texts], pairs, apart):
-        plain = [place for place in members if not texts[place].merged]
+    for members in find_clusters([text.id for text in texts], pairs, apart, likeness_of(*known)):
+        keys = {texts[place].key for place in members}
+        waits = {key for one in together if len(one & keys) > 1 for key in one & keys}
+        plain = [place for place in members if not texts[place].merged or texts[place].key in waits]
         whole = len(plain) == len(members) or any(texts[place].new for place in members)
         for found in [members] if whole else nx.connected_components(alike.subgraph(plain)):
             if len(found) > 1:
-                scores = [weight for _, _, weight in alike.subgraph(found).edges(data="weight")]
+                scores: list[float] = list(nx.get_edge_attributes(alike.subgraph(found), "weight").values())
                 yield [texts[place] for place in sorted(found)], max(scores)
 
 
-def _proposal(
-    members: Sequence[Text], score: float, waiting: Iterable[Open], names: frozenset[str], now: int
-) -> Proposal:
-    texts, contained = _contained(members, names)
+def _proposal(members: Sequence[Text], score: float, waiting: Iterable[Open], guard: Guard, now: int) -> Proposal:
+    texts, contained = _contained(members, guard)
     ids = {text.id for text in texts}
     before = [one for one in waiting if len(ids.intersection(one.ids)) > 1]
     same = next((one for one in before if ids == {*one.ids}), None)
     return Proposal(
         texts,
         contained,
-        differences(texts, names) if len(texts) > 1 else (),
+        differences(texts, guard.names) if len(texts) > 1 else (),
         score,
         min((one.at for one in before), default=now),
         same.tries if same else 0,
@@ -182,7 +209,7 @@ def _proposal(
     )
 
 
-def _contained(members: Sequence[Text], names: frozenset[str]) -> tuple[tuple[Text, ...], tuple[Contained, ...]]:
+def _contained(members: Sequence[Text], guard: Guard) -> tuple[tuple[Text, ...], tuple[Contained, ...]]:
     """
     What remains of a cluster where each text that another contains has gone into it, and those that have.
 
@@ -191,13 +218,13 @@ def _contained(members: Sequence[Text], names: frozenset[str]) -> tuple[tuple[Te
     ranked = sorted(members, key=lambda text: (-text.strength, text.observed_at, text.id))
     remaining = list(ranked)
     for small in reversed(ranked):
-        if any(_contains(large, small, names) for large in remaining if large is not small):
+        if any(guard.contains(large, small) for large in remaining if large is not small):
             remaining.remove(small)
     gone = [text for text in ranked if text not in remaining]
     contained = [
         Contained(small, large, same_text(large.content, small.content))
         for small in gone
-        for large in [next((one for one in remaining if _contains(one, small, names)), None)]
+        for large in [next((one for one in remaining if guard.contains(one, small)), None)]
         if large is not None
     ]
     inside = {one.small.key for one in contained}
@@ -211,8 +238,3 @@ def guard_lines(proposal: Proposal) -> tuple[str, ...]:
         f"{one.kind} {one.value}, in {len(one.where)} of {count}{'' if one.blocks else ' (a warning)'}"
         for one in proposal.differences
     )
-
-
-def _contains(large: Text, small: Text, names: frozenset[str]) -> bool:
-    timed = small.anchor in (NO_ANCHOR, large.anchor)
-    return timed and (same_text(large.content, small.content) or absorbs(large.content, small.content, names))

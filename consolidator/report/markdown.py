@@ -58,7 +58,7 @@ def _scope(scope: ScopeReport, *, dry_run: bool) -> Iterator[str]:
         yield f"- **{steps}**: nothing done ({plain(because)})"
     for step in scope.steps:
         if step.because_nothing is not None:
-            lines = [*words.asked(step, dry_run=dry_run), *step.notes]
+            lines = [*words.asked(step), *step.notes]
             yield from (f"  - {step.step}: {plain(line)}" for line in lines)
     if scope.stale:
         yield "- **Left out as stale**:"
@@ -74,7 +74,7 @@ def _groups(step: StepReport, *, dry_run: bool) -> Iterator[str]:
         yield f"  - {plain(words.verb(group, dry_run=dry_run))}{stays}: {plain(group.because)}"
         yield from (f"    - differs: {plain(line)}" for line in group.guard)
         yield from (f"    - {'from' if group.id else 'of'} {name[:8]} “{plain(text)}”" for name, text in group.members)
-    lines = [words.more_groups(step), *words.asked(step, dry_run=dry_run)]
+    lines = [words.more_groups(step), *words.asked(step)]
     yield from (f"  - {plain(line)}" for line in filter(None, lines))
 
 

@@ -124,7 +124,7 @@ class Report:
     def undoable(self) -> bool:
         """Whether the night wrote something that `undo` takes back."""
         return bool(self.run_id) and any(
-            step.seen or any(count for verb, count in step.counts.items() if verb != "unlinked")
+            step.seen or any(count for verb, count in step.counts.items() if verb not in ("unlinked", *NO_WORK))
             for scope in self.scopes
             for step in scope.steps
         )

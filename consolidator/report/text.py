@@ -55,7 +55,7 @@ def _scope(scope: ScopeReport, *, dry_run: bool) -> Iterator[str]:
         yield f"  {steps}: nothing done ({because})"
     for step in scope.steps:
         if step.because_nothing is not None:
-            lines = [*words.asked(step, dry_run=dry_run), *step.notes]
+            lines = [*words.asked(step), *step.notes]
             yield from (f"    {step.step}: {line}" for line in lines)
     if scope.stale:
         yield "  Left out as stale:"
@@ -72,7 +72,7 @@ def _groups(step: StepReport, *, dry_run: bool) -> Iterator[str]:
         yield f"      {group.because}"
         yield from (f"      differs: {line}" for line in group.guard)
         yield from (f'      {"from" if group.id else "of"} {name[:8]} "{text}"' for name, text in group.members)
-    yield from (f"    {line}" for line in filter(None, [words.more_groups(step), *words.asked(step, dry_run=dry_run)]))
+    yield from (f"    {line}" for line in filter(None, [words.more_groups(step), *words.asked(step)]))
 
 
 def _example(example: Example) -> Iterator[str]:

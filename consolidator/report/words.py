@@ -83,6 +83,10 @@ def work(report: Report) -> str:
 
 def left(report: Report) -> str:
     """One sentence on what merging left for later; empty where it left nothing."""
+    to_ask = sum(step.counts.get(TO_ASK, 0) for scope in report.scopes for step in scope.steps)
+    if to_ask:
+        groups = counted(to_ask, "group of memories that may", "groups of memories that may")
+        return f"I would ask {report.asked.model} about {groups} say the same."
     count = report.totals["carried_over"]
     waits = "would wait" if report.dry_run else "waits" if count == 1 else "wait"
     groups = counted(count, "group of memories that may say the same", "groups of memories that may say the same")
@@ -175,7 +179,7 @@ def _done(verb: str, count: int, dry_run: bool) -> str:
     return f"{counted(count, one, many)} {'to be ' if dry_run and verb != SEEN else ''}{done}"
 
 
-def asked(step: StepReport, *, dry_run: bool) -> list[str]:
+def asked(step: StepReport) -> list[str]:
     """What merging compared with, took and left, a line each."""
     taken = step.asked
     if taken is None or not (taken.clusters or taken.carried_over or taken.embedded or taken.held_back):
@@ -187,20 +191,21 @@ def asked(step: StepReport, *, dry_run: bool) -> list[str]:
     elif taken.clusters:
         lines.append("compared by words alone")
     if taken.calls or taken.kept:
-        lines.append(_cost(taken, dry_run=dry_run))
+        lines.append(_cost(taken))
     lines += [
         f"{counted(count, 'group waits', 'groups wait')}: {reason}" for reason, count in taken.waiting.items() if reason
     ]
     return lines
 
 
-def _cost(taken: Asked, *, dry_run: bool) -> str:
+def _cost(taken: Asked) -> str:
     parts = []
     if taken.calls:
         usd = "at a price that is not known: set merge.prices" if taken.usd is None else _money(taken.usd)
         tokens = f"{taken.input_tokens:,} tokens in, {taken.output_tokens:,} out, {usd}"
         times = counted(taken.calls, "time", "times")
-        parts.append(f"{taken.model} {'would be' if dry_run else 'was'} asked {times}: {'at most ' * dry_run}{tokens}")
+        is_asked, most = ("would be", "at most ") if taken.expected else ("was", "")
+        parts.append(f"{taken.model} {is_asked} asked {times}: {most}{tokens}")
     if taken.kept:
         parts.append(f"{counted(taken.kept, 'answer', 'answers')} had been paid for before")
     return "; ".join(parts)
@@ -208,7 +213,9 @@ def _cost(taken: Asked, *, dry_run: bool) -> str:
 
 def _money(usd: float) -> str:
     """Dollars to the cent, less than that to two digits that say something."""
-    if usd >= 0.1 or not usd:
+    if not usd:
+        return "no cost"
+    if usd >= 0.1:
         return f"${usd:,.2f}"
     return f"${usd:.{1 - floor(log10(usd))}f}"
 

@@ -180,7 +180,9 @@ def preview() -> Report:
         DECISIONS[9:12],
         names=names(2, 6, 7),
         merges=(MERGES[0], to_ask),
-        asked=Asked(2, calls=1, input_tokens=1900, output_tokens=4200, usd=0.00229, model="claude-haiku-5-5"),
+        asked=Asked(
+            2, expected=True, calls=1, input_tokens=1900, output_tokens=4200, usd=0.00229, model="claude-haiku-5-5"
+        ),
     )
     return build(night(scope, steps=("shift", "prune", "merge")), {}, run_id=None, dry_run=True, exit_code=0)
 
