@@ -243,12 +243,11 @@ print(code, [name for name in ("onnxruntime", "tokenizers", "openai", "tryaii_mi
 """
 
 
-@pytest.mark.parametrize("command", ["stats", "doctor", "list"])
-def test_others_do_not_pay(sqlite_url: str, command: str) -> None:
+def test_others_do_not_pay(sqlite_url: str) -> None:
     """Commands that do not embed import neither the model nor the SDK."""
     open_store(sqlite_url, mode="create").close()
     done = subprocess.run(
-        [sys.executable, "-c", PROBE, "--store", sqlite_url, command], capture_output=True, text=True, check=True
+        [sys.executable, "-c", PROBE, "--store", sqlite_url, "doctor"], capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines()[-1] == "0 []"
 
