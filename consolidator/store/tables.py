@@ -10,7 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-SCHEMA_VERSION = "0003"
+SCHEMA_VERSION = "0004"
 
 metadata = sa.MetaData(
     naming_convention={
@@ -200,6 +200,13 @@ turns = sa.Table(
     _scope(),
     sa.Column("turn_id", sa.Text, nullable=False),
     sa.Column("session_id", sa.Text, nullable=False, comment="empty: not known"),
+    sa.Column("shown_until", Instant, comment="exposures of until then were counted, and purged"),
+    sa.Column("rated_until", Instant, comment="attributions of until then are in the bases, and were purged"),
+    sa.Column(
+        "found",
+        sa.JSON(none_as_null=True),
+        comment="of purged exposures, where one was found by words alone: memories by retrieval mode",
+    ),
     sa.UniqueConstraint("scope_key", "turn_id", "session_id"),
     sqlite_autoincrement=True,
 )
@@ -301,6 +308,7 @@ runs = sa.Table(
     sa.Column("exit_code", sa.Integer),
     sa.Column("report", sa.JSON(none_as_null=True)),
     sa.Column("undone_at", Instant),
+    sa.Column("journal_purged_at", Instant, comment="since when it cannot be undone"),
     sa.UniqueConstraint("run_id"),
     sa.Index("ix_runs_started_at", "started_at"),
     sqlite_autoincrement=True,
@@ -403,6 +411,20 @@ outbox = sa.Table(
     sa.Index("ix_outbox_waiting", "next_at", **_where(TO_SEND)),
     sa.Index("ix_outbox_message", "message", "channel"),
     sqlite_autoincrement=True,
+)
+
+ledger = sa.Table(
+    "ledger",
+    metadata,
+    sa.Column("scope_key", Key, primary_key=True, autoincrement=False, comment="0: the whole store"),
+    sa.Column("job", sa.Text, primary_key=True),
+    sa.Column("day", sa.Text, primary_key=True, comment="the local date, with the time where it has several a day"),
+    sa.Column("attempts", sa.Integer, nullable=False, server_default="0", comment="begun, and not ended well"),
+    sa.Column("next_at", Instant, comment="not begun again before; null: done, or given up"),
+    sa.Column("done_at", Instant),
+    sa.Column("run_key", Key, sa.ForeignKey("runs.key"), comment="the run that did it"),
+    sa.Column("reason", sa.Text, comment="why the last attempt failed"),
+    sa.Index("ix_ledger_job", "job", "done_at"),
 )
 
 tombstones = sa.Table(
