@@ -67,8 +67,7 @@ class Clauses:
                 self._take(i, end, meaning.kind, meaning.value)
                 break
         if meaning_end is None and token.low.endswith(self.language.negation_endings or "\0"):
-            self.marks.add("negation")
-            self.reading.marks.append("negation")
+            self._mark("negation")
             meaning_end = i + 1
         for j in range(i, meaning_end or i):
             self.reading.words.add(bare(self.tokens[j].low))
@@ -79,7 +78,7 @@ class Clauses:
         following = self.tokens[end].text if end < len(self.tokens) else ""
         if kind == "relative day":
             self.reading.facts.append(Fact(kind, value, said))
-        elif kind == "negation" and end == i + 1 and i == 0 and following == ",":
+        elif kind == "negation" and end == i + 1 and following == "," and self._first(i):
             self.reading.risks.append(value)  # 'No, Ada likes tea' answers; it denies nothing itself
         elif kind == "risk" or kind == "plain":
             if kind == "risk":
@@ -87,13 +86,20 @@ class Clauses:
             for j in range(i, end):
                 self.add(j)
         else:
-            self.marks.add(kind)
-            self.reading.marks.append(kind)
+            self._mark(kind)
             if (
                 self.language.has(value, "negation_then_ended")
                 or self.tokens[i].low in self.language.sets["negation_then_ended"]
             ):
                 self.marks.discard("negation")
+
+    def _first(self, i: int) -> bool:
+        return all(token.kind == "other" for token in self.tokens[:i])
+
+    def _mark(self, kind: str) -> None:
+        """'without' in a clause that has a 'not' already is a mark of its own: either may be lost."""
+        self.marks.add(f"second {kind}" if kind == "negation" and kind in self.marks else kind)
+        self.reading.marks.append(kind)
 
     def end(self, i: int | None = None) -> None:
         """Close the clause before token i."""

@@ -64,7 +64,7 @@ def same_text(a: str, b: str) -> bool:
         return False
     if _contracted(a, b) or _sensitive(a) != _sensitive(b):
         return False
-    one, other = facts_of(fold(a).lower()), facts_of(fold(b).lower())
+    one, other = (facts_of(" ".join(fold(content).lower().split())) for content in (a, b))
     return _values(one) == _values(other) and one.marks == other.marks
 
 
@@ -242,6 +242,8 @@ def _means(text: str, i: int) -> bool:
     if sign in _SIGNS:
         return True
     if before.isdigit() and after.isdigit():
+        return True
+    if sign in "-:*" and text[:i].rstrip()[-1:].isdigit() and text[i + 1 :].lstrip()[:1].isdigit():
         return True
     if unicodedata.category(sign)[0] in "SC":
         return sign != "`"

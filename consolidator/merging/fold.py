@@ -28,7 +28,7 @@ _PLAIN[0x066B] = "."
 _TABLE = _PLAIN | _DROPPED
 # Thin and unbreakable spaces inside a number are its thousands separators; a plain one may part two numbers.
 _THOUSANDS = re.compile("(?<=[0-9])[\u00a0\u202f\u2009](?=[0-9]{3}(?![0-9]))")
-_DASH_IN_NUMBER = re.compile("(?<=[0-9])[\u2013\u2014](?=[0-9])|(?<![^\\s(])\u2013(?=[0-9])")
+_DASH_IN_NUMBER = re.compile("([0-9] ?)[\u2013\u2014](?= ?[0-9])|(?<![^\\s(])\u2013(?=[0-9])")
 
 
 def fold(text: str) -> str:
@@ -43,7 +43,7 @@ def fold(text: str) -> str:
     text = _THOUSANDS.sub("'", text.replace("\r\n", "\n"))
     text = "".join(_apart(text)).translate(_TABLE)
     text = unicodedata.normalize("NFKC", text).translate(_TABLE)
-    return _DASH_IN_NUMBER.sub("-", text)
+    return _DASH_IN_NUMBER.sub(lambda match: f"{match[1] or ''}-", text)
 
 
 def _apart(text: str) -> list[str]:

@@ -22,6 +22,7 @@ _GROUPS = (
 )
 _MARKS = {
     "negation": "is denied",
+    "second negation": "is denied twice",
     "ended": "has ended",
     "possible": "is only possible",
     "planned": "is only planned",
@@ -99,8 +100,17 @@ def _joins(text: str, contents: Sequence[str]) -> bool:
 def _lost(sources: Sequence[_Source], facts: Facts, listed: Sequence[Facts]) -> Iterator[str]:
     for source in sources:
         for fact in (*source.facts.found, *_possible_names(source.facts, facts)):
-            if not covers(facts, fact) and not _superseded(fact, source, sources, facts, listed):
+            if (
+                not covers(facts, fact)
+                and not _article(fact, sources)
+                and not _superseded(fact, source, sources, facts, listed)
+            ):
                 yield f"the {fact.kind} {fact.said} of a source is missing"
+
+
+def _article(fact: Fact, sources: Sequence[_Source]) -> bool:
+    """'one man' where another source says 'a man': the number is an article."""
+    return fact.weak and fact.value == "1" and any(not covers(source.facts, fact) for source in sources)
 
 
 def _possible_names(source: Facts, facts: Facts) -> Iterator[Fact]:
