@@ -9,6 +9,8 @@ from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
 
+from consolidator.merging.fold import fold
+
 FIRST = "en"
 
 
@@ -87,7 +89,7 @@ def languages() -> Mapping[str, Language]:
     """All languages that came with the program, by code; English first."""
     folder = resources.files("consolidator.merging").joinpath("words")
     files = sorted((file for file in folder.iterdir() if file.name.endswith(".json")), key=lambda file: file.name)
-    found = {file.name[:-5]: _language(file.name[:-5], json.loads(file.read_text("utf-8"))) for file in files}
+    found = {file.name[:-5]: _language(file.name[:-5], _folded(json.loads(file.read_text("utf-8")))) for file in files}
     return {FIRST: found.pop(FIRST), **found}
 
 
@@ -127,6 +129,15 @@ def all_of(group: str) -> frozenset[str]:
 def all_months() -> frozenset[str]:
     """The names of months in any language."""
     return frozenset(word for language in languages().values() for word in language.months)
+
+
+def _folded(data: Any) -> Any:
+    """All words as `fold` leaves them, so that they are found in folded texts."""
+    if isinstance(data, str):
+        return fold(data)
+    if isinstance(data, list):
+        return [_folded(each) for each in data]
+    return {fold(key): _folded(value) for key, value in data.items()} if isinstance(data, dict) else data
 
 
 def _language(code: str, data: Mapping[str, Any]) -> Language:

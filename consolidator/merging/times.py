@@ -13,6 +13,7 @@ _PARTS = re.compile(r"([0-9]{1,2})([-/.])([0-9]{1,2})\2([0-9]{4}|[0-9]{2})")
 _MONTH_YEAR = re.compile(r"([0-9]{1,2})/([12][0-9]{3})")
 _YEAR = re.compile(r"1[0-9]{3}|20[0-9]{2}|21[0-9]{2}")
 _CLOCK = re.compile(r"([0-9]{1,2})[:.]([0-9]{2})(:[0-9]{2})?")
+_SPAN = re.compile(r"([0-9]{1,2})(?:[:.]([0-9]{2}))?-([0-9]{1,2})(?:[:.]([0-9]{2}))?")
 _DAYS = re.compile(r"([0-9]{1,2})(?:-([0-9]{1,2}))?")
 
 
@@ -82,11 +83,15 @@ def _written(tokens: Sequence[Token], i: int, language: Language) -> When | None
             return When((("date", _either(first, second, year_text, mark, text)),), i + 1)
     if (match := _MONTH_YEAR.fullmatch(text)) and 1 <= int(match[1]) <= 12:
         return When((("date", date(int(match[2]), int(match[1]))),), i + 1)
+    half, after = _half_of_day(tokens, i, language)
     if match := _CLOCK.fullmatch(text):
-        half, after = _half_of_day(tokens, i, language)
         hour, minute = int(match[1]), int(match[2])
         if hour < 24 and minute < 60 and (":" in text or half):
             return When((("time", clock(hour, minute, match[3] or "", half)),), after)
+    if (match := _SPAN.fullmatch(text)) and (half or text.count(":") == 2):
+        hours, minutes = (int(match[1]), int(match[3])), (int(match[2] or 0), int(match[4] or 0))
+        if max(hours) < 24 and max(minutes) < 60:
+            return When(tuple(("time", clock(*time, half=half)) for time in zip(hours, minutes, strict=True)), after)
     return None
 
 
@@ -201,10 +206,9 @@ def _of_month(tokens: Sequence[Token], i: int, language: Language, shouted: bool
         if match and plain and all(1 <= int(day) <= 31 for day in match.groups() if day):
             year, after = _year_after(tokens, j + 1, language)
             return When(tuple(("date", date(year, month, int(day))) for day in match.groups() if day), after)
-    elif (
-        j < len(tokens) and (ordinal := read_number(tokens, j, language)) and ordinal.ordinal and len(ordinal.value) < 3
-    ):
-        if 1 <= int(ordinal.value) <= 31:
+    elif j < len(tokens) and tokens[j].low in language.number_starts:
+        ordinal = read_number(tokens, j, language)
+        if ordinal is not None and ordinal.ordinal and len(ordinal.value) < 3 and 1 <= int(ordinal.value) <= 31:
             year, after = _year_after(tokens, ordinal.after, language)
             return When((("date", date(year, month, int(ordinal.value))),), after)
     year, after = _year_after(tokens, i + 1, language)
