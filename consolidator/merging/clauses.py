@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from consolidator.merging.reading import Clause, Fact, Reading, bare, is_common, pairs, stem
-from consolidator.merging.tokens import Sentence
+from consolidator.merging.language import Language
+from consolidator.merging.tokens import Sentence, Token
 
 _SPLITS = frozenset(";:\u2014\uff1b\uff1a")
 
@@ -30,7 +31,8 @@ class Clauses:
         elif token.kind == "letters":
             self.stems.update(pairs(token.text))
         elif token.kind == "word":
-            if i > self.start and self.language.has(token.low, "clause_breaks"):
+            breaks = self.language.has(token.low, "clause_breaks")
+            if i > self.start and (breaks or (self.language.has(token.low, "joiners") and self._subject(i + 1))):
                 self.end(i)
             if not numeric and not is_common(token.low, self.language):
                 self.stems.add(stem(token.low, self.language.code))
@@ -46,9 +48,20 @@ class Clauses:
             self.stems.add(stem(word, self.language.code))
 
     def _breaks(self, i: int) -> bool:
-        return i < len(self.tokens) and (
-            self.tokens[i].kind == "letters" or self.language.has(self.tokens[i].low, "clause_breaks")
-        )
+        """Whether a clause begins at token i after a comma: with a conjunction or a subject of its own."""
+        if i >= len(self.tokens):
+            return False
+        token = self.tokens[i]
+        conjunction = token.kind == "letters" or self.language.has(token.low, "clause_breaks")
+        return conjunction or self._subject(i)
+
+    def _subject(self, i: int) -> bool:
+        """'she likes', 'Bo does'."""
+        if i + 1 >= len(self.tokens):
+            return False
+        token = self.tokens[i]
+        known = self.language.has(token.low, "subjects")
+        return known or (token.kind == "word" and token.text[0].isupper() and acts(self.tokens, i, self.language))
 
     def mark(self, i: int) -> int | None:
         """Read the mark, the relative day or the risk that begins at token i; the index after it, None if none does."""
@@ -115,3 +128,19 @@ class Clauses:
                 said = self.reading.text[first.start : last.end]
                 self.reading.clauses.append(Clause(frozenset(self.stems), frozenset(self.marks), said))
         self.stems, self.marks, self.start = set(), set(), stop
+
+
+def acts(tokens: Sequence[Token], i: int, language: Language) -> bool:
+    """Whether a word at the beginning of a sentence is followed as a name is: 'Ada likes', 'Ada is', "Ada's"."""
+    if language.nouns_capital or language.has(tokens[i].low, "people") or tokens[i].low.endswith("ing"):
+        return False
+    if tokens[i].low.endswith("'s"):
+        return True
+    if i + 1 >= len(tokens) or tokens[i + 1].kind != "word":
+        return False
+    adverb = tokens[i + 1].low.endswith("ly") and i + 2 < len(tokens)
+    following = tokens[i + 1 + adverb].low
+    if following in language.sets["joiners"] and i + 2 < len(tokens):
+        return tokens[i + 2].text[0].isupper()
+    verb = any(following.endswith(ending) for ending in language.sets["verb_endings"]) and len(following) > 3
+    return language.has(following, "auxiliaries") or (verb and not following.endswith("ss"))

@@ -75,7 +75,7 @@ _SETS = (
     "oclock", "before_clock", "past", "before_hour", "negation_then_ended", "clause_breaks", "continues", "restricts",
     "pronouns", "stop", "contractions_that_are_words", "hyphen_matters_after", "abbreviations", "refusals", "framing",
     "ordinal_endings", "of", "ranges", "possessives", "people",
-    "auxiliaries", "verb_endings", "passives", "also_words",
+    "auxiliaries", "verb_endings", "passives", "also_words", "subjects",
 )  # fmt: skip
 _TELLING = ("stop", "pronouns", "articles", "clause_breaks", "also_words")  # what tells the language of a text
 _MAPS = (

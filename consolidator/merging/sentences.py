@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from consolidator.merging.amounts import read_amount
-from consolidator.merging.clauses import Clauses
+from consolidator.merging.clauses import Clauses, acts
 from consolidator.merging.language import FIRST, Language, languages
 from consolidator.merging.reading import Bond, End, Fact, Reading, bare, is_common, stem
 from consolidator.merging.times import read_when, read_year
@@ -101,22 +101,6 @@ def _name(reading: Reading, tokens: Sequence[Token], i: int, language: Language,
     if word in reading.names or certain:
         reading.facts.append(Fact("name", word, token.text))
         reading.ends.append(End(word, i, i + 1, name=True))
-    elif initial and not is_common(word, language) and _acts(tokens, i, language):
+    elif initial and not is_common(word, language) and acts(tokens, i, language):
         reading.openers.add(word)
         reading.ends.append(End(word, i, i + 1, name=True))
-
-
-def _acts(tokens: Sequence[Token], i: int, language: Language) -> bool:
-    """Whether a word at the beginning of a sentence is followed as a name is: 'Ada likes', 'Ada is', "Ada's"."""
-    if language.nouns_capital or language.has(tokens[i].low, "people") or tokens[i].low.endswith("ing"):
-        return False
-    if tokens[i].low.endswith("'s"):
-        return True
-    if i + 1 >= len(tokens) or tokens[i + 1].kind != "word":
-        return False
-    adverb = tokens[i + 1].low.endswith("ly") and i + 2 < len(tokens)
-    following = tokens[i + 1 + adverb].low
-    if following in language.sets["joiners"] and i + 2 < len(tokens):
-        return tokens[i + 2].text[0].isupper()
-    verb = any(following.endswith(ending) for ending in language.sets["verb_endings"]) and len(following) > 3
-    return language.has(following, "auxiliaries") or (verb and not following.endswith("ss"))
