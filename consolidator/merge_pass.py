@@ -61,7 +61,7 @@ def run_pass(by: Pass, run: Run, part: ScopePlan, land: Land) -> ScopePlan:
     with store.read() as conn:
         sight = _seen(by, Overlay(conn), part)
     if why := _why_nothing(part, sight, means, taken):
-        return _quiet(part, sight, why)
+        return _quiet(part, sight, why, taken)
     embedded = means.comparing.embed(store, part.key)
     with store.read() as conn:
         rows = Overlay(conn)
@@ -92,7 +92,7 @@ def preview_pass(by: Pass, part: ScopePlan, *, writes: bool) -> ScopePlan:
         taken = TakenIn({one.hash for each in open_batches(conn, part.key) for one in each.requests.values()})
         sight = _seen(by, rows, part)
         if why := _why_nothing(part, sight, means, taken):
-            return _quiet(part, sight, why)
+            return _quiet(part, sight, why, taken)
         means.comparing.choose(store)
         clock = read_clock(conn, part.key, now=now, rates=by.rates)
         vectors = means.comparing.of(conn, part.key, embeds=True)
@@ -141,10 +141,14 @@ def _why_nothing(part: ScopePlan, sight: Sight, means: Means, taken: TakenIn) ->
     return ""
 
 
-def _quiet(part: ScopePlan, sight: Sight, why: str) -> ScopePlan:
-    waiting = {why: len(sight.open)} if sight.open else {}
-    because = {**part.because_nothing, "merge": why}
-    return replace(part, settled=sight.gone, because_nothing=because, asked=Asked(waiting=waiting))
+def _quiet(part: ScopePlan, sight: Sight, why: str, taken: TakenIn) -> ScopePlan:
+    return replace(
+        part,
+        settled=sight.gone,
+        because_nothing={**part.because_nothing, "merge": why},
+        notes={**part.notes, "merge": tuple(taken.notes)} if taken.notes else part.notes,
+        asked=Asked(waiting={why: len(sight.open)} if sight.open else {}, failures=tuple(taken.failures)),
+    )
 
 
 def _ask(by: Pass, run: Run | None, part: ScopePlan, found: Proposed, taken: TakenIn) -> Iterator[Composed]:

@@ -5,15 +5,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from consolidator.cli import main, session
 from consolidator.instants import format_instant, to_datetime
 from tests.lives import EVE, day
+from tests.providers.provider import Provider
+
+if TYPE_CHECKING:
+    from tests.cli.life import Life
 
 EVE_NIGHT = format_instant(day(EVE))
+KEYS = [f"{who}_{what}" for who in ("ANTHROPIC", "OPENAI") for what in ("API_KEY", "AUTH_TOKEN", "BASE_URL")]
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,7 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test sees the store, settings or variables of whoever runs it."""
     for name in ("DATA", "CONFIG"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
-    for name in ("CONSOLIDATOR_STORE", "CONSOLIDATOR_TRACEBACK", "NO_COLOR", "FORCE_COLOR"):
+    for name in ("CONSOLIDATOR_STORE", "CONSOLIDATOR_TRACEBACK", "NO_COLOR", "FORCE_COLOR", *KEYS):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -104,3 +109,28 @@ def write_lines(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return write
+
+
+@pytest.fixture
+def life(
+    made_store_url: str,
+    consolidate: Consolidate,
+    write_lines: Callable[..., Path],
+    wall: Callable[[int], None],
+    tmp_path: Path,
+) -> "Life":
+    """An empty store of each kind in which words alone are compared."""
+    from tests.cli.life import WORDS_ALONE, Life
+
+    settings = tmp_path / "schedules.yaml"
+    settings.write_text(WORDS_ALONE)
+    wall(day(1))
+    return Life(made_store_url, consolidate, write_lines, wall, settings)
+
+
+@pytest.fixture
+def anthropic(provider: Provider, monkeypatch: pytest.MonkeyPatch) -> Provider:
+    """The provider, with the key of Anthropic in the environment."""
+    for variable, value in provider.anthropic_environ.items():
+        monkeypatch.setenv(variable, value)
+    return provider

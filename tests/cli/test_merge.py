@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from threading import Event
@@ -20,81 +19,10 @@ from consolidator.store.engine import open_store
 from consolidator.store.find import find_memories
 from consolidator.store.forget import forget
 from tests.alike import PAIRS, SIX, pairs
-from tests.cli.conftest import Consolidate, Ended
+from tests.cli.life import WORDS_ALONE, Life, step, totals
 from tests.lives import day, memory, name, night, rated, shown, take
 from tests.providers import answers, behaviours
 from tests.providers.provider import Provider
-
-WORDS_ALONE = "embedding: {model: none}\nmerge: {retries: 0}\n"
-
-
-@pytest.fixture(autouse=True)
-def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No key of whoever runs this is seen."""
-    for provider in ("ANTHROPIC", "OPENAI"):
-        for what in ("API_KEY", "BASE_URL", "AUTH_TOKEN"):
-            monkeypatch.delenv(f"{provider}_{what}", raising=False)
-
-
-@dataclass
-class Life:
-    """A store, its settings, and the clock: memories are taken in and nights are run on it."""
-
-    url: str
-    give: Consolidate
-    write_lines: Callable[..., Path]
-    wall: Callable[[int], None]
-    settings: Path
-
-    def say(self, settings: str) -> None:
-        self.settings.write_text(settings)
-
-    def __call__(self, *arguments: object) -> Ended:
-        return self.give("--store", self.url, "--settings", self.settings, *arguments)
-
-    def take(self, *lines: dict[str, Any]) -> None:
-        assert self("import", "jsonl", self.write_lines(*lines)).code == 0
-
-    def night(self, at: float, *options: object, code: int = 0) -> dict[str, Any]:
-        self.wall(day(at))
-        ended = self("run", "--json", *options)
-        assert ended.code == code, ended
-        return ended.document
-
-    def active(self) -> set[str]:
-        listed = self("list", "--json", "-n", "1000").document["memories"]
-        return {each["content"] for each in listed if each["status"] == "active"}
-
-
-@pytest.fixture
-def life(
-    made_store_url: str,
-    consolidate: Consolidate,
-    write_lines: Callable[..., Path],
-    wall: Callable[[int], None],
-    tmp_path: Path,
-) -> Life:
-    """An empty store of each kind; words alone are compared."""
-    settings = tmp_path / "schedules.yaml"
-    settings.write_text(WORDS_ALONE)
-    wall(day(1))
-    return Life(made_store_url, consolidate, write_lines, wall, settings)
-
-
-@pytest.fixture
-def anthropic(provider: Provider, monkeypatch: pytest.MonkeyPatch) -> Provider:
-    """The provider, with its key in the environment."""
-    for variable, value in provider.anthropic_environ.items():
-        monkeypatch.setenv(variable, value)
-    return provider
-
-
-def totals(report: dict[str, Any]) -> dict[str, int]:
-    return {verb: count for verb, count in report["totals"].items() if count}
-
-
-def step(report: dict[str, Any], scope: int = 0) -> dict[str, Any]:
-    return report["scopes"][scope]["steps"]["merge"]
 
 
 def test_six_ways_to_say_one_thing_become_one_memory(life: Life, anthropic: Provider) -> None:
