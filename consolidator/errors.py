@@ -1,5 +1,7 @@
 """Errors that a person can answer: each says what, where and what next, in one line, and ends with its exit code."""
 
+from collections.abc import Iterable
+
 
 class ConsolidatorError(Exception):
     """A failure with a message for a person. `exit_code` 1: failed on the way."""
@@ -11,6 +13,14 @@ class BadInput(ConsolidatorError):
     """Settings, arguments, files or stores that cannot be used. Nothing was written. Exit code 2."""
 
     exit_code = 2
+
+
+class BadSettings(BadInput):
+    """Settings in which something is wrong: all of it, a line each. Exit code 2."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self.lines = tuple(lines)
+        super().__init__("\n".join(self.lines))
 
 
 class StoreUnusable(BadInput):

@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 import consolidator
 from consolidator.cli import care, collect, embed, files, look, nights, notify, output, runs, show, stores
 from consolidator.cli.session import start
-from consolidator.errors import ConsolidatorError
+from consolidator.errors import BadSettings, ConsolidatorError
 
 TRACEBACK_VARIABLE = "CONSOLIDATOR_TRACEBACK"
 INTERRUPTED = 130
@@ -132,6 +132,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         output.abandon_output()
         return ConsolidatorError.exit_code
+    except BadSettings as error:
+        return max(_end(line, error.exit_code) for line in error.lines)
     except ConsolidatorError as error:
         return _end(str(error), error.exit_code)
     except OSError as error:

@@ -56,9 +56,7 @@ class Session:
             return self.store
         if os.environ.get(STORE_VARIABLE):
             return os.environ[STORE_VARIABLE]
-        if self.settings.store is not None and self.settings_file is not None:
-            return beside(self.settings_file, self.settings.store)
-        return str(default_store())
+        return self.settings.store or str(default_store())
 
     @property
     def is_default_store(self) -> bool:
@@ -113,15 +111,6 @@ def _config_folder() -> Path:
     import platformdirs
 
     return platformdirs.user_config_path(FOLDER)
-
-
-def beside(file: Path, store: str) -> str:
-    """A store as a settings file names it: a relative path is relative to the file."""
-    scheme, separator, rest = store.partition("://")
-    if separator and not (scheme.startswith("sqlite") and rest.startswith("/") and not rest.startswith("//")):
-        return store
-    path = rest[1:] if separator else store
-    return str(file.absolute().parent / Path(path).expanduser())
 
 
 def clock() -> int:

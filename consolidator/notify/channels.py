@@ -8,6 +8,8 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
+from consolidator.places import PathBeside
+
 HIDDEN = "***"
 _SHORTEST_SECRET = 6  # shorter parts of an address are names that others have too
 
@@ -24,8 +26,10 @@ class AppriseChannel(_Channel):
     """
 
     type: Literal["apprise"]
-    url: SecretStr = Field(min_length=1)
-    timeout_seconds: float = Field(15, gt=0, le=120)
+    url: SecretStr = Field(
+        min_length=1, description="as Apprise's documentation writes it", examples=["tgram://BOT_TOKEN/CHAT"]
+    )
+    timeout_seconds: float = Field(15, gt=0, le=120, description="how long one try may take")
 
 
 class WebhookChannel(_Channel):
@@ -37,11 +41,13 @@ class WebhookChannel(_Channel):
     """
 
     type: Literal["webhook"]
-    url: SecretStr
-    secret: SecretStr | None = Field(None, min_length=1)
-    timeout_seconds: float = Field(15, gt=0, le=120)
+    url: SecretStr = Field(description="where the document goes", examples=["https://example.org/hook"])
+    secret: SecretStr | None = Field(
+        None, min_length=1, description="signs it, as Standard Webhooks do", examples=["whsec_c2VjcmV0"]
+    )
+    timeout_seconds: float = Field(15, gt=0, le=120, description="how long one try may take")
 
-    _address = field_validator("url")(lambda url: _http(url))
+    _address = field_validator("url")(lambda url: http_address(url))
 
 
 class OpenClawChannel(_Channel):
@@ -55,20 +61,37 @@ class OpenClawChannel(_Channel):
     """
 
     type: Literal["openclaw"]
-    via: Literal["message", "agent", "wake"] = "message"
-    channel: str | None = Field(None, pattern=r"^[a-z][a-z0-9_-]*$")
-    to: str | None = Field(None, pattern=r"^[^\s-]\S*$|^-\d+\S*$")
-    account: str | None = Field(None, pattern=r"^[^\s-]\S*$")
-    thread: str | None = Field(None, pattern=r"^[^\s-]\S*$")
-    silent: bool = False
-    command: list[str] = Field(["openclaw"], min_length=1)
-    url: SecretStr = SecretStr("http://127.0.0.1:18789")
-    token: SecretStr | None = Field(None, min_length=1)
-    agent: str | None = Field(None, min_length=1)
-    when: Literal["now", "next-heartbeat"] = "now"
-    timeout_seconds: float = Field(30, gt=0, le=120)
+    via: Literal["message", "agent", "wake"] = Field(
+        "message",
+        description="message runs its command `message send`, agent and wake post to its hooks, which need a token",
+    )
+    channel: str | None = Field(
+        None,
+        pattern=r"^[a-z][a-z0-9_-]*$",
+        description="for message and agent: the chat service",
+        examples=["telegram"],
+    )
+    to: str | None = Field(
+        None,
+        pattern=r"^[^\s-]\S*$|^-\d+\S*$",
+        description="for message and agent: the number or name of the chat",
+        examples=["123456789"],
+    )
+    account: str | None = Field(
+        None, pattern=r"^[^\s-]\S*$", description="which of its accounts sends", examples=["work"]
+    )
+    thread: str | None = Field(None, pattern=r"^[^\s-]\S*$", description="a thread of that chat", examples=["7"])
+    silent: bool = Field(False, description="without a sound")
+    command: list[str] = Field(["openclaw"], min_length=1, description="how message starts OpenClaw")
+    url: SecretStr = Field(SecretStr("http://127.0.0.1:18789"), description="where the gateway is")
+    token: SecretStr | None = Field(
+        None, min_length=1, description="the gateway's hooks.token", examples=["${OPENCLAW_TOKEN}"]
+    )
+    agent: str | None = Field(None, min_length=1, description="which agent", examples=["main"])
+    when: Literal["now", "next-heartbeat"] = Field("now", description="for wake: when it looks")
+    timeout_seconds: float = Field(30, gt=0, le=120, description="how long one try may take")
 
-    _address = field_validator("url")(lambda url: _http(url))
+    _address = field_validator("url")(lambda url: http_address(url))
     _number = field_validator("to", "thread", mode="before")(lambda given: str(given) if _is_whole(given) else given)
 
     @model_validator(mode="after")
@@ -84,7 +107,7 @@ class FileChannel(_Channel):
     """Text appended to a file, which is made for its owner alone."""
 
     type: Literal["file"]
-    path: str = Field(min_length=1)
+    path: PathBeside = Field(description="the file", examples=["messages.txt"])
 
 
 class StdoutChannel(_Channel):
@@ -188,7 +211,8 @@ def _is_whole(given: object) -> bool:
     return isinstance(given, int) and not isinstance(given, bool)
 
 
-def _http(url: SecretStr) -> SecretStr:
+def http_address(url: SecretStr) -> SecretStr:
+    """The address of a page or an interface. ValueError where it is none; it is not repeated."""
     try:
         parts = urlsplit(url.get_secret_value())
         sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

@@ -1,0 +1,128 @@
+"""The kinds of values that settings are made of: what each may be, and what it is called where it is not."""
+
+import re
+from difflib import get_close_matches
+from typing import Annotated, Any, Literal, NamedTuple, get_args
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, model_validator
+
+from consolidator.places import PathBeside, StoreBeside
+from consolidator.scopes import canonical, parse_scope, spell
+
+Level = Literal["off", "errors", "summary", "detailed"]
+LEVELS: tuple[str, ...] = get_args(Level)
+Step = Literal["reinforce", "decay", "associate", "shift", "prune", "merge"]
+
+
+class Is(NamedTuple):
+    """What a value is, for the sentence that refuses one: `'' is not a path or URL`."""
+
+    what: str
+
+
+class FileToo(NamedTuple):
+    """A text that may be a secret: beside the key `x` there is `x_file`, a file that holds it."""
+
+
+class Section(BaseModel):
+    """A group of settings. What is given as null has its default, unless null means something there."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _left_out(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        return {name: value for name, value in given.items() if value is not None or cls._may_be_null(name)}
+
+    @classmethod
+    def _may_be_null(cls, name: str) -> bool:
+        field = cls.model_fields.get(name)
+        return field is not None and type(None) in get_args(field.annotation)
+
+
+def near(word: str, known: Any) -> str | None:
+    """The known word that was probably meant."""
+    folded = {each.casefold(): each for each in known}
+    found = get_close_matches(word.casefold(), folded, n=1)
+    return folded[found[0]] if found else None
+
+
+def _time_of_day(text: str) -> str:
+    match = re.fullmatch(r"(\d{1,2}):(\d{2})", text, re.ASCII)
+    if not match or int(match[1]) > 23 or int(match[2]) > 59:
+        raise ValueError(f"{text!r} is not a time of day, from 00:00 to 23:59; write e.g. 03:30")
+    return f"{int(match[1]):02}:{match[2]}"
+
+
+def _cron(text: str) -> str:
+    from consolidator.schedule.calendar import validate_cron
+
+    validate_cron(text)
+    return " ".join(text.split())
+
+
+def _zone(text: str) -> str:
+    from zoneinfo import ZoneInfo, available_timezones
+
+    try:
+        return ZoneInfo(text).key
+    except (KeyError, ValueError, OSError):
+        likely = near(text, available_timezones())
+        hint = f"did you mean {likely}?" if likely else "write e.g. Europe/Helsinki or UTC"
+        raise ValueError(f"{text!r} is not a time zone; {hint}") from None
+
+
+def _scope(text: str) -> str:
+    return canonical(parse_scope(text))
+
+
+def _once(given: tuple[str, ...]) -> tuple[str, ...]:
+    for value in given:
+        if given.count(value) > 1:
+            raise ValueError(f"{spell(value) if value.startswith('{') else value} is named twice")
+    return given
+
+
+def _known(what: str) -> Any:
+    """A validator: that a name is one of those that the validation's context lists under `what`."""
+
+    def check(name: str, info: ValidationInfo) -> str:
+        names = (info.context or {}).get(what)
+        if names is None or name in names:
+            return name
+        likely = near(name, names)
+        listed = f"there are {', '.join(names)}" if names else f"the settings have none, name it under `{what}:`"
+        raise ValueError(
+            f"there is no {what.removesuffix('s')} {name!r}; {f'did you mean {likely}?' if likely else listed}"
+        )
+
+    return AfterValidator(check)
+
+
+def _included(scope: str, info: ValidationInfo) -> str:
+    scopes = (info.context or {}).get("scopes")
+    if scopes is None or scope in scopes:
+        return scope
+    raise ValueError(f"{spell(scope)} is not one of the scopes above: {'; '.join(map(spell, scopes))}")
+
+
+Name = Annotated[str, Field(pattern=r"^[\w.-]{1,64}$"), Is("a name of letters, digits, dots and dashes")]
+ChannelName = Name
+TimeOfDay = Annotated[str, AfterValidator(_time_of_day), Is("a time of day; write e.g. 03:30")]
+Cron = Annotated[str, AfterValidator(_cron), Is('a cron expression; write e.g. "30 3 * * *"')]
+Zone = Annotated[str, AfterValidator(_zone), Is("a time zone; write e.g. Europe/Helsinki or UTC")]
+Scope = Annotated[str, AfterValidator(_scope), Is("a scope; write e.g. user=ada,project=atlas")]
+Scopes = Annotated[tuple[Scope, ...], Field(strict=False), AfterValidator(_once)]
+StoreUrl = Annotated[StoreBeside, Is("a path or URL")]
+FilePath = Annotated[PathBeside, Is("a path")]
+
+# Names of what stands elsewhere in the settings.
+NameOfChannel = Annotated[str, _known("channels"), Is("the name of a channel")]
+NamesOfChannels = Annotated[tuple[NameOfChannel, ...], Field(strict=False), AfterValidator(_once)]
+NameOfStore = Annotated[str, _known("stores"), Is("the name of a store")]
+ScopesOfThose = Annotated[
+    tuple[Annotated[Scope, AfterValidator(_included)], ...], Field(strict=False), AfterValidator(_once)
+]
+Steps = Annotated[tuple[Step, ...], Field(strict=False, min_length=1), AfterValidator(_once)]
