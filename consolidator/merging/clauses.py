@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from consolidator.merging.reading import Clause, Fact, Reading, bare, is_common, pairs, stem
 from consolidator.merging.language import Language
+from consolidator.merging.reading import Clause, Fact, Reading, bare, is_common, pairs, stem
 from consolidator.merging.tokens import Sentence, Token
 
 _SPLITS = frozenset(";:\u2014\uff1b\uff1a")

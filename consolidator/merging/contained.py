@@ -175,10 +175,14 @@ def _frames(text: str) -> Counter[str]:
 
 def _sensitive(content: str) -> frozenset[str]:
     """What is written in mixed case where case counts; all in one case says nothing of it."""
-    found = {fact.value.rpartition("://")[2].partition("/")[2] if fact.kind == "URL" else fact.value
-             for fact in facts_of(content).found if fact.kind in _SENSITIVE}  # fmt: skip
-    found |= {word for word in _LONG_ID.findall(content)}
+    facts = [fact for fact in facts_of(content).found if fact.kind in _SENSITIVE]
+    found = {_after_host(fact.value) if fact.kind == "URL" else fact.value for fact in facts}
+    found.update(_LONG_ID.findall(content))
     return frozenset(each for each in found if each not in (each.lower(), each.upper()))
+
+
+def _after_host(address: str) -> str:
+    return address.rpartition("://")[2].partition("/")[2]
 
 
 def _contracted(a: str, b: str) -> bool:

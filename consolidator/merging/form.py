@@ -105,8 +105,8 @@ def _translated(folded: str, sources: Sequence[str]) -> bool:
         language != before
         and count >= _LEAST_WORDS
         and most >= _LEAST_WORDS
-        and 3 * written[before] < count
-        and 3 * given[language] < most
+        and 3 * written[before] <= count
+        and 3 * given[language] <= most
     )
 
 

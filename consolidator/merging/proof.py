@@ -98,14 +98,15 @@ def _joins(text: str, contents: Sequence[str]) -> bool:
 
 
 def _lost(sources: Sequence[_Source], facts: Facts, listed: Sequence[Facts]) -> Iterator[str]:
+    said = _stems([facts])
     for source in sources:
-        for fact in (*source.facts.found, *_possible_names(source.facts, facts)):
+        for fact in (*source.facts.found, *_possible_names(source.facts, said)):
             if (
                 not covers(facts, fact)
                 and not _article(fact, sources)
                 and not _superseded(fact, source, sources, facts, listed)
             ):
-                yield f"the {fact.kind} {fact.said} of a source is missing"
+                yield f"the {fact.kind} {_short(fact.said)} of a source is missing"
 
 
 def _article(fact: Fact, sources: Sequence[_Source]) -> bool:
@@ -113,10 +114,9 @@ def _article(fact: Fact, sources: Sequence[_Source]) -> bool:
     return fact.weak and fact.value == "1" and any(not covers(source.facts, fact) for source in sources)
 
 
-def _possible_names(source: Facts, facts: Facts) -> Iterator[Fact]:
-    """Words that a source begins with and that may be names, where the text has none of that stem."""
-    stems = _stems([facts])
-    yield from (Fact("name", word, word.capitalize()) for word in source.openers if stem(word, FIRST) not in stems)
+def _possible_names(facts: Facts, stems: frozenset[str]) -> Iterator[Fact]:
+    """Words that a text begins with and that may be names, but for those of these stems."""
+    yield from (Fact("name", word, word.capitalize()) for word in facts.openers if stem(word, FIRST) not in stems)
 
 
 def _superseded(fact: Fact, source: _Source, sources: Sequence[_Source], facts: Facts, listed: Sequence[Facts]) -> bool:
@@ -158,7 +158,11 @@ def _invented(sources: Sequence[_Source], facts: Facts) -> Iterator[str]:
             fact.value in dates_meant(each.facts, each.text.observed_at) for each in sources
         ):
             continue
-        yield f"the {fact.kind} {fact.said} is in no source"
+        yield f"the {fact.kind} {_short(fact.said)} is in no source"
+    known = _stems([source.facts for source in sources])
+    for fact in _possible_names(facts, known):
+        if not any(covers(source.facts, fact) for source in sources):
+            yield f"the name {fact.said} is in no source"
 
 
 def _turned(sources: Sequence[_Source], facts: Facts, listed: Sequence[Facts]) -> Iterator[str]:
