@@ -142,12 +142,14 @@ def _why_nothing(part: ScopePlan, sight: Sight, means: Means, taken: TakenIn) ->
 
 
 def _quiet(part: ScopePlan, sight: Sight, why: str, taken: TakenIn) -> ScopePlan:
+    count = len(sight.open)
+    because = f"{count:,} group{' waits' if count == 1 else 's wait'}: {why}" if count else why
     return replace(
         part,
         settled=sight.gone,
-        because_nothing={**part.because_nothing, "merge": why},
+        because_nothing={**part.because_nothing, "merge": because},
         notes={**part.notes, "merge": tuple(taken.notes)} if taken.notes else part.notes,
-        asked=Asked(waiting={why: len(sight.open)} if sight.open else {}, failures=tuple(taken.failures)),
+        asked=Asked(waiting={why: count} if count else {}, failures=tuple(taken.failures)),
     )
 
 

@@ -27,7 +27,7 @@ def merge_report(merges: Sequence[Merge], asked: Asked, because: str, notes: tup
     counts = {verb: verbs.count(verb) for verb in VERBS[STEP]}
     counts |= {
         "superseded": len(gone),
-        "carried_over": asked.carried_over,
+        "carried_over": verbs.count(WAITING),
         "held_back": asked.held_back,
     }
     if TO_ASK in verbs:

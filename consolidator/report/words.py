@@ -66,11 +66,16 @@ LABELS = {
 
 def summary(report: Report) -> str:
     """One to three friendly sentences that speak of what matters; a quiet night is one short line."""
-    told = [failure(report), work(report), concern(report) or left(report)]
+    told = [failure(report), work(report), concern(report)]
+    if not any(told):
+        told[0] = _quiet(report)
+    told[2] = told[2] or left(report)
     if failure(report) and told[2]:
         told[1] = _memories(report)
-    if any(told):
-        return " ".join(filter(None, told))
+    return " ".join(filter(None, told))
+
+
+def _quiet(report: Report) -> str:
     if not report.scopes:
         return "A quiet night: there is nothing to look after yet."
     return "A quiet night: nothing is due." if report.dry_run else "A quiet night: nothing was due."
@@ -87,7 +92,7 @@ def left(report: Report) -> str:
     if to_ask:
         groups = counted(to_ask, "group of memories that may", "groups of memories that may")
         return f"I would ask {report.asked.model} about {groups} say the same."
-    count = report.totals["carried_over"]
+    count = report.asked.carried_over
     waits = "would wait" if report.dry_run else "waits" if count == 1 else "wait"
     groups = counted(count, "group of memories that may say the same", "groups of memories that may say the same")
     return f"{groups} {waits}." if count else ""
@@ -182,7 +187,7 @@ def _done(verb: str, count: int, dry_run: bool) -> str:
 def asked(step: StepReport) -> list[str]:
     """What merging compared with, took and left, a line each."""
     taken = step.asked
-    if taken is None or not (taken.clusters or taken.carried_over or taken.embedded or taken.held_back):
+    if taken is None or step.because_nothing is not None:
         return []
     lines = []
     if taken.embedder:

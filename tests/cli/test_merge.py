@@ -159,10 +159,11 @@ def test_without_a_model(life: Life) -> None:
     assert step(report)["asked"]["waiting"] == {why: 2}
     assert len(life.active() & {"The attic hatch sticks!", "the  attic hatch sticks"}) == 1
     again = life.night(2)
-    assert totals(again) == {"carried_over": 2}
-    assert step(again)["asked"]["waiting"] == {why: 2}
+    assert totals(again) == {}
+    assert step(again)["because_nothing"] == f"2 groups wait: {why}"
     life.wall(day(3))
-    assert "2 groups of memories that may say the same wait." in life("run", "--report", "summary").out
+    said = life("run", "--report", "summary").out
+    assert said == "A quiet night: nothing was due. 2 groups of memories that may say the same wait.\n"
 
 
 def test_what_waited_for_a_model_is_asked_when_there_is_one(
@@ -455,7 +456,7 @@ sys.exit(code)
     command += ["run", "--as-of", format_instant(day(2))]
     said = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (said.returncode, said.stderr) == (0, "")
-    assert said.stdout == "2 groups of memories that may say the same wait.\n"
+    assert said.stdout == "A quiet night: nothing was due. 2 groups of memories that may say the same wait.\n"
 
 
 def test_an_embedder_that_fails(life: Life, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:

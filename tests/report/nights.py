@@ -112,10 +112,15 @@ MERGES = (
         because="the model finds them to be different things",
     ),
     merge("rejected", "会议改到周五。", "会议改到周五下午。", because="the number 5 stands in no source"),
-    merge("waiting", "Backups run nightly.", "There are backups every night.", because="merge.budget.calls is 20"),
+    merge(
+        "waiting",
+        "Backups run nightly.",
+        "There are backups every night.",
+        because="the budget is spent: merge.budget.calls is 20",
+    ),
 )
 ASKED = Asked(
-    clusters=7, waiting={"merge.budget.calls is 20": 2}, held_back=1, embedded=9, calls=5, kept=1, input_tokens=6210,
+    clusters=6, waiting={"the budget is spent: merge.budget.calls is 20": 1}, held_back=1, embedded=9, calls=5, kept=1, input_tokens=6210,
     output_tokens=1480, usd=0.00136, model="claude-haiku-5-5", embedder="minilm-l6-int8",
 )  # fmt: skip
 DEFAULT_BUDGET = "merge.budget is not set, so a night asks at most 20 times: at most $0.05 with claude-haiku-5-5"

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from consolidator.asked import Asked
 from consolidator.instants import parse_instant
 from consolidator.plan import TOTALS
 from consolidator.report import Report, render
@@ -29,7 +30,10 @@ SUMMARIES = [
     ({"superseded": 9, "merged": 2, "updated": 1, "absorbed": 1}, "I merged 9 memories into 4 that say the same."),
     ({"superseded": 1, "absorbed": 1}, "I merged 1 memory into 1 that says the same."),
     ({"distinct": 2, "held_back": 1}, "A quiet night: nothing was due."),
-    ({"carried_over": 3}, "3 groups of memories that may say the same wait."),
+    (
+        {"carried_over": 3},
+        "A quiet night: nothing was due. 3 groups of memories that may say the same wait.",
+    ),
     (
         {"superseded": 2, "merged": 1, "carried_over": 1},
         "I merged 2 memories into 1 that says the same. 1 group of memories that may say the same waits.",
@@ -56,7 +60,15 @@ def report(totals: dict[str, int], *, dry_run: bool = False, exit_code: int = 0,
         dry_run=dry_run,
         exit_code=exit_code,
         totals=dict.fromkeys(TOTALS, 0) | totals,
-        scopes=(ScopeReport({}, (StepReport("reinforce", {"reinforced": totals.get("reinforced", 0)}),)),),
+        scopes=(
+            ScopeReport(
+                {},
+                (
+                    StepReport("reinforce", {"reinforced": totals.get("reinforced", 0)}),
+                    StepReport("merge", {}, asked=Asked(waiting={"the budget": totals.get("carried_over", 0)})),
+                ),
+            ),
+        ),
         error=error,
     )
 
