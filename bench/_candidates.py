@@ -3,7 +3,7 @@ What the search for candidates takes, how that grows, and how many of the true p
 
 The store is drawn: a third of the memories are near another one, at a cosine from 0.5 to 0.99 and with any part of its
 words; the rest are strangers. Words follow Zipf's law, so that a few stand in nearly every text, as in life. Recall is
-held against every pair of a sample of the changed memories with all others, scored one by one in double precision.
+held against every pair of a sample of the changed memories with all others, scored one by one.
 
 Each search is a process of its own, with its tokenising and all else; drawing the data is not counted in its time, but
 in its memory.
@@ -15,6 +15,7 @@ import resource
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ SEARCHES = ((10_000, 10_000), (30_000, 30_000), (100_000, 100_000), (10_000, 5_0
 BARS = {(100_000, 100_000): (45, 1536), (100_000, 5_000): (5, 1536)}
 DIMENSIONS = 384
 SAMPLED = 300
+LOWEST = 0.16  # below it not even equal texts are a pair
 WORDS_KNOWN, WORDS_SAID = 30_000, (6, 30)
 
 
@@ -70,18 +72,16 @@ def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     return vectors
 
 
-def true_pairs(
-    contents: list[str], vectors: NDArray[np.float32], rows: NDArray[np.int64]
-) -> set[tuple[int, int]]:
+def true_pairs(contents: list[str], vectors: NDArray[np.float32], rows: NDArray[np.int64]) -> set[tuple[int, int]]:
     """Every candidate with one of these rows, by the definition."""
     from consolidator.merging.features import features
 
-    bags = [features(content) for content in contents]
+    bag = cache(lambda place: features(contents[place]))
     found = set()
     for row in rows.tolist():
-        cosines = vectors.astype(np.float64) @ vectors[row].astype(np.float64) if False else vectors @ vectors[row]
-        for other in np.flatnonzero(cosines >= 0.16).tolist():
-            share = len(bags[row] & bags[other]) / len(bags[row] | bags[other])
+        cosines = vectors @ vectors[row]
+        for other in np.flatnonzero(cosines >= LOWEST).tolist():
+            share = len(bag(row) & bag(other)) / len(bag(row) | bag(other))
             if other != row and 0.4 * share + 0.6 * float(cosines[other]) >= 0.5:
                 found.add((min(row, other), max(row, other)))
     return found

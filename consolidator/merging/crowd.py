@@ -41,7 +41,7 @@ class Crowd:
             lot = (a[chosen], b[chosen], score[chosen], cosine[chosen], jaccard[chosen])
             self._lots.append(lot)
             self._waiting += lot[0].size
-            if self._waiting > MOST_PAIRS:
+            if self._waiting > MOST_PAIRS // 2:
                 self._settle()
 
     def best(self) -> Columns:

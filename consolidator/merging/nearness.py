@@ -79,9 +79,11 @@ class Nearness:
             bottom = min(top + TILE_ROWS, changed)
             for rows, columns, products in _gathered(_tiles(left[:bottom], right, bar, top)):
                 a, b = self.positions[rows], self.positions[columns]
-                cosines = self.cosines(a, b) if shadows else products + SLACK
-                keep = cosines >= least
-                found(a[keep], b[keep], cosines[keep])
+                if shadows:
+                    keep = (cosines := self.cosines(a, b)) >= least
+                    found(a[keep], b[keep], cosines[keep])
+                else:
+                    found(a, b, products + SLACK)
             return sum(range(len(right) - bottom + 1, len(right) - top + 1))
 
         done, total = 0, sum(range(len(right) - changed + 1, len(right) + 1))
@@ -119,11 +121,15 @@ def _tiles(left: Matrix, right: Matrix, bar: float, top: int) -> Iterator[Tile]:
     for start in range(top, len(right), TILE_COLUMNS):
         columns = right[start : start + TILE_COLUMNS]
         tile = np.matmul(rows, columns.T, out=out if len(columns) == TILE_COLUMNS else None)
-        row, column = np.divmod(np.flatnonzero(tile >= bar), len(columns))
-        keep = row + top < column + start
-        if keep.any():
-            row, column = row[keep], column[keep]
-            yield row + top, column + start, tile[row, column]
+        found = np.flatnonzero(tile >= bar)
+        if not found.size:
+            continue
+        row = found // len(columns)
+        column = found - row * len(columns)
+        if start < top + len(rows):
+            keep = row + top < column + start
+            found, row, column = found[keep], row[keep], column[keep]
+        yield row + top, column + start, tile.reshape(-1)[found]
 
 
 def _gathered(tiles: Iterator[Tile]) -> Iterator[tuple[Positions, Positions, Floats]]:

@@ -1,8 +1,8 @@
 """
 How much of their features two texts share, |common| / |together|, for very many pairs.
 
-Exact, with two shortcuts that lose nothing. A share is at most what the bits of both allow: a bit that only one of them
-has stands for a feature that only it has. And two texts that share enough share one of their rarest features.
+Exact, with two shortcuts that lose nothing. Two texts have at most as many features in common as bits, and those that
+share a bit with another one of their own. And two texts that share enough share one of their rarest features.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,9 +16,9 @@ from consolidator.merging.features import bags, mixed
 Positions = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-HASHES_AT_ONCE = 4_000_000
-PAIRS_AT_ONCE = 500_000
-BYTES_AT_ONCE = 8_000_000
+HASHES_AT_ONCE = 1_000_000
+PAIRS_AT_ONCE = 100_000
+BYTES_AT_ONCE = 2_000_000
 
 BITS_FOR_A_FEATURE = 8
 FEWEST_BITS, MOST_BITS = 256, 2048
@@ -35,6 +35,7 @@ class Overlap:
         self.starts, self.hashes = bags(contents)
         self.sizes = np.diff(self.starts)
         self._bits = self._set_bits()
+        self._unseen = self.sizes - np.bitwise_count(self._bits).sum(axis=1, dtype=np.int64)
 
     def shares(self, a: Positions, b: Positions) -> Floats:
         """The share of each pair; 0 where neither has a feature."""
@@ -51,13 +52,15 @@ class Overlap:
         common = np.empty(a.size, np.int64)
         step = BYTES_AT_ONCE // (8 * self._bits.shape[1])
         for first in range(0, a.size, step):
-            pairs = slice(first, first + step)
-            mine, theirs = self._bits[a[pairs]], self._bits[b[pairs]]
-            both = mine & theirs
-            only_mine = np.bitwise_count(mine ^ both).sum(axis=1, dtype=np.int64)
-            only_theirs = np.bitwise_count(theirs ^ both).sum(axis=1, dtype=np.int64)
-            common[pairs] = np.minimum(self.sizes[a[pairs]] - only_mine, self.sizes[b[pairs]] - only_theirs)
-        return _share(common, self.sizes[a] + self.sizes[b])
+            one, other = a[first : first + step], b[first : first + step]
+            both = self._bits.take(one, axis=0)
+            both &= self._bits.take(other, axis=0)
+            counts = np.bitwise_count(both)
+            shared = counts[:, 0].astype(np.int64)
+            for word in range(1, counts.shape[1]):
+                shared += counts[:, word]
+            common[first : first + step] = np.minimum(self._unseen.take(one), self._unseen.take(other)) + shared
+        return _share(common, self.sizes.take(a) + self.sizes.take(b))
 
     def _keys(self, texts: Positions) -> NDArray[np.uint64]:
         """The features of these texts, each with the place of its text in the list: (place, hash)."""
