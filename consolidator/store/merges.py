@@ -53,18 +53,19 @@ class Sight(NamedTuple):
 def look(rows: Overlay, part: ScopePlan, *, now: int, most_tries: int = MOST_TRIES) -> Sight:
     """What is to be looked at in a scope; part: what the night's other steps have decided there."""
     conn = rows.conn
-    fresh = set(conn.scalars(sa.select(memories.c.key).where(memories.c.scope_key == part.key, FRESH)))
+    unseen = sa.select(memories.c.key).where(memories.c.scope_key == part.key, memories.c.status == "active", FRESH)
+    fresh = set(conn.scalars(unseen))
     fresh |= {key for key, columns in rows.changes.items() if columns.get("status") == "active" and key > 0}
     revived = {one.row[0] for one in part.of("revived")}
     named = revived | _recalled(conn, part)
     asked = _open(conn, part.key, most_tries)
     found = _lookable(rows, part.key, fresh | named | {key for one in asked for key in one.members}, now=now)
-    unseen = tuple(sorted(key for key in fresh & found.keys() if found[key][1]))
-    changed = frozenset([*unseen, *(named & found.keys())])
+    seen_first = tuple(sorted(key for key in fresh & found.keys() if found[key][1]))
+    changed = frozenset([*seen_first, *(named & found.keys())])
     still = tuple(one for one in asked if found.keys() >= {*one.members})
     gone = tuple(sorted(members_hash(one.ids) for one in asked if one not in still))
     keys = changed.union(*(one.members for one in still))
-    return Sight(unseen, changed, still, gone, frozenset(found[key][0] for key in keys))
+    return Sight(seen_first, changed, still, gone, frozenset(found[key][0] for key in keys))
 
 
 def _recalled(conn: sa.Connection, part: ScopePlan) -> set[int]:

@@ -35,7 +35,7 @@ WAITING = sa.text("waiting")
 DIRECT = sa.text("NOT inferred")
 INFERRED = sa.text("inferred")
 TO_SEND = sa.text("next_at IS NOT NULL")
-FRESH = sa.text("fresh AND status = 'active'")
+FRESH = sa.text("fresh")
 OPEN = sa.text("verdict IN ('waiting', 'rejected')")
 UNDER_WAY = sa.text("ended_at IS NULL")
 
@@ -155,7 +155,7 @@ memories = sa.Table(
     sa.Index("ix_memories_shifting", "scope_key", "shifts_at", **_where(SHIFTING)),
     sa.Index("ix_memories_unscheduled", "scope_key", "base_at", **_where(UNSCHEDULED)),
     sa.Index("ix_memories_status", "scope_key", "status"),
-    sa.Index("ix_memories_fresh", "scope_key", **_where(FRESH)),
+    sa.Index("ix_memories_fresh", "scope_key", "status", **_where(FRESH)),
 )
 
 associations = sa.Table(

@@ -29,7 +29,7 @@ def upgrade() -> None:
             "lives", sa.JSON, comment="bases before it took others in: [strength, at, consolidated], oldest first"
         ),
     )
-    op.create_index("ix_memories_fresh", "memories", ["scope_key"], **where("fresh AND status = 'active'"))
+    op.create_index("ix_memories_fresh", "memories", ["scope_key", "status"], **where("fresh"))
     op.add_column(
         "associations",
         sa.Column(

@@ -8,11 +8,14 @@ import sqlalchemy as sa
 
 from consolidator.laws.clock import CONSOLIDATED, WORKING
 from consolidator.laws.strength import strength_at
+from consolidator.plan import ScopePlan
 from consolidator.store.care import pin, restore
 from consolidator.store.clocks import read_clock
 from consolidator.store.engine import Store, open_store
 from consolidator.store.find import find_memories
 from consolidator.store.forget import forget
+from consolidator.store.merges import look
+from consolidator.store.overlay import Overlay
 from consolidator.store.search import search_keys
 from consolidator.store.tables import (
     aliases,
@@ -524,6 +527,21 @@ def test_a_pass_sees_each_memory_once(store: Store) -> None:
     assert authors.night(store, 3).sight.changed == {row(store, KATZE).key}
     late = authors.night(store, 9.5)
     assert late.sight.changed == {row(store, BIRD).key} == set(late.sight.fresh)
+
+
+def test_a_night_in_which_nothing_came_reads_index_entries_alone(sqlite_url: str) -> None:
+    """What no pass has seen and what waits are found by indexes of just that, however many memories there are."""
+    with open_store(sqlite_url, mode="create") as store, store.read() as conn:
+        asked: list[str] = []
+        sa.event.listen(conn, "before_cursor_execute", lambda *given: asked.append(given[2]))
+        look(Overlay(conn), ScopePlan(1, "{}", 0), now=day(1))
+        plans = [conn.exec_driver_sql(f"EXPLAIN QUERY PLAN {query}", (1, "active")[: query.count("?")]).all()
+                 for query in list(asked)]  # fmt: skip
+    used = [step.detail for plan in plans for step in plan]
+    assert [step.split("USING ")[1].split(" (")[0] for step in used if "ix_" in step] == [
+        "INDEX ix_memories_fresh",
+        "INDEX ix_verdicts_open",
+    ]
 
 
 def test_a_memory_whose_name_was_known_is_seen(store: Store) -> None:
