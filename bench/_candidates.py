@@ -30,7 +30,7 @@ LOWEST = 0.16  # below it not even equal texts are a pair
 WORDS_KNOWN, WORDS_SAID = 30_000, (6, 30)
 
 
-def measure_candidates() -> None:
+def measure_search() -> None:
     """Search in stores of growing size, on the first night and on a later one, and print a table."""
     print("memories  changed  seconds  cpu s  peak MB    pairs  recall (of so many true pairs)")
     for count, changed in SEARCHES:
@@ -44,6 +44,30 @@ def measure_candidates() -> None:
             line += f"  {'holds' if kept else 'MISSES'} the bar: {seconds} s, {megabytes} MB, 0.99"
         print(line, flush=True)
     print(f"{os.cpu_count()} processors; load {', '.join(f'{one:.1f}' for one in os.getloadavg())} (1, 5, 15 minutes)")
+
+
+def measure_on_sentences() -> None:
+    """Print what candidates are among MSRP's pairs of sentences."""
+    from _pairs import pairs
+
+    from consolidator.embedding.minilm import MiniLM
+    from consolidator.merging.candidates import likeness_of
+    from consolidator.merging.guard import differ
+
+    judged = pairs("msrp")
+    contents = list(dict.fromkeys(pair[side] for pair in judged for side in "ab"))
+    place = {content: at for at, content in enumerate(contents)}
+    vectors = MiniLM().passages(contents)
+    likeness = likeness_of(contents, vectors, np.ones(len(contents), bool))
+    same = np.array([pair["same"] for pair in judged], bool)
+    ends = [(place[pair["a"]], place[pair["b"]]) for pair in judged]
+    found = np.array([likeness(a, b) >= 1 for a, b in ends])
+    equal = np.array([not differ(pair["a"], pair["b"]) for pair in judged])
+    near = equal & np.array([vectors[a] @ vectors[b] >= 0.9 for a, b in ends])
+    print(f"MSRP, {same.size} pairs, {same.sum()} judged the same, each as if the two were a store:")
+    for what, chosen in {"candidates": found, "candidates with equal facts": found & equal}.items():
+        print(f"  {what}: {chosen.sum()}, precision {same[chosen].mean():.3f}, recall {chosen[same].mean():.3f}")
+    print(f"  of {near.sum()} with equal facts at a cosine of 0.9 or more: {found[near].mean():.3f} are candidates")
 
 
 def draw(count: int) -> tuple[list[str], NDArray[np.float32]]:
