@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 import consolidator
-from consolidator.cli import care, collect, embed, files, look, nights, notify, output, runs, show, stores
+from consolidator.cli import care, collect, embed, files, look, nights, notify, output, recall, runs, show, stores
 from consolidator.cli.session import start
 from consolidator.errors import BadSettings, ConsolidatorError
 
@@ -40,6 +40,7 @@ COMMANDS: dict[str, Callable[..., object] | None] = {
     "stats": look.stats,
     "list": look.list_,
     "search": look.search,
+    "recall": recall.recall,
     "history": show.history,
     "graph": look.graph,
     "notify": None,  # a group of its own

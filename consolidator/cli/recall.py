@@ -1,0 +1,155 @@
+"""`consolidate recall`: what a scope remembers that answers a question. Records nothing, changes nothing."""
+
+import json as json_text
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from consolidator.cli.output import emit, emit_json, emit_table, note, open_or_refuse
+from consolidator.cli.session import AsOfOption, JsonOption, ScopeOption, Session, moment, scope_text
+from consolidator.errors import BadInput
+from consolidator.instants import format_instant
+from consolidator.scopes import EMPTY, canonical
+
+if TYPE_CHECKING:
+    from consolidator.recall.recall import Recalled
+
+_ID_SHOWN = 12
+
+
+def recall(
+    ctx: typer.Context,
+    query: Annotated[str | None, typer.Argument(metavar="QUERY", help="What to recall.", show_default=False)] = None,
+    words: Annotated[
+        int | None, typer.Option("--words", metavar="N", min=1, help="At most so many words.", show_default=False)
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit", metavar="N", min=1, help="At most so many memories; 10 without --words.", show_default=False
+        ),
+    ] = None,
+    deep: Annotated[bool, typer.Option("--deep", help="Archived and superseded memories too.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show what each score is made of.")] = False,
+    queries: Annotated[
+        Path | None,
+        typer.Option(
+            "--queries", metavar="FILE", help='Many: a {"query", "scope"?} a line, with --json.', show_default=False
+        ),
+    ] = None,
+    scope: ScopeOption = None,
+    as_of: AsOfOption = None,
+    json: JsonOption = False,
+) -> None:
+    """
+    Recall what answers a question, the best first.
+
+    By meaning and by words. Without --scope, from the empty scope. Nothing is recorded.
+
+    \b
+    Example:
+        consolidate recall "Where does Linnea live?" --words 150
+    """
+    from consolidator.embedding.choose import embedder_of
+    from consolidator.recall.recall import LIMIT, recall
+    from consolidator.store.vectors import pin_of
+
+    session: Session = ctx.obj
+    if (query is None) == (queries is None):
+        raise BadInput("say what to recall: QUERY, or --queries FILE")
+    if queries is not None and not json:
+        raise BadInput("--queries gives JSON, a line for each query; add --json")
+    given, now = scope_text(scope), moment(as_of, ahead=False)
+    asked = [(query, given or EMPTY)] if query is not None else _read(queries, given or EMPTY)
+    with session.open("read") as store:
+        with store.read() as conn:
+            choice = embedder_of(session.settings.embedding, pin_of(conn), os.environ)
+        for text, where in asked:
+            found = recall(
+                store,
+                where,
+                text or "",
+                now=now,
+                embedder=choice.embedder,
+                why_no_embedder=choice.why,
+                rates=session.rates,
+                limit=LIMIT if limit is None and words is None else limit,
+                words=words,
+                deep=deep,
+                explain=explain,
+            )
+            if queries is not None:
+                emit(json_text.dumps(_document(found), ensure_ascii=False))
+            elif json:
+                emit_json(_document(found))
+            else:
+                _tell(found, explain=explain)
+
+
+def _read(path: Path | None, scope: str) -> list[tuple[str, str]]:
+    """The queries of a file and their scopes. BadInput names the first line that is none."""
+    found = []
+    assert path is not None
+    with open_or_refuse(path, "rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                asked = json_text.loads(line)
+                query, where = asked["query"], asked.get("scope")
+                if not isinstance(query, str) or not isinstance(where, dict | None):
+                    raise TypeError
+                found.append((query, scope if where is None else canonical(where)))
+            except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+                raise BadInput(
+                    f'{path}:{number}: is not a query; write {{"query": "...", "scope": {{"user": "ada"}}}}'
+                ) from None
+    return found
+
+
+def _document(found: "Recalled") -> dict[str, Any]:
+    document: dict[str, Any] = {"query": found.query, "mode": found.mode}
+    if found.because:
+        document["because"] = found.because
+    if found.reason:
+        document["reason"] = found.reason
+    document["results"] = [
+        {
+            "id": each.id,
+            "content": each.content,
+            "score": each.score,
+            "type": each.type,
+            "status": each.status,
+            "strength": each.strength,
+            "created_at": format_instant(each.created_at),
+            "observed_at": None if each.observed_at is None else format_instant(each.observed_at),
+            "temporal_state": each.temporal_state,
+            "temporal_anchor": each.temporal_anchor,
+            **({} if each.parts is None else {"parts": each.parts}),
+        }
+        for each in found.results
+    ]
+    return document
+
+
+def _tell(found: "Recalled", *, explain: bool) -> None:
+    if found.because:
+        note(f"consolidate: words alone were compared: {found.because}")
+    if found.reason:
+        emit(f"Nothing: {found.reason}.")
+        return
+    heads = ["id", "score"]
+    rows = [[each.id[:_ID_SHOWN], f"{each.score:.3f}"] for each in found.results]
+    if any(each.status != "active" for each in found.results):
+        heads.append("status")
+        rows = [[*row, each.status] for row, each in zip(rows, found.results, strict=True)]
+    if explain:
+        names = list(found.results[0].parts or {})
+        heads += names
+        rows = [
+            [*row, *(f"{(each.parts or {}).get(name, 0):.2f}" for name in names)]
+            for row, each in zip(rows, found.results, strict=True)
+        ]
+    emit_table((*heads, "text"), [[*row, each.content] for row, each in zip(rows, found.results, strict=True)])

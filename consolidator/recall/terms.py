@@ -1,0 +1,78 @@
+"""The words that a search goes by: stop words left out, English endings cut, as `consolidator/words.py` cuts a text."""
+
+import re
+from itertools import pairwise
+
+from consolidator.words import words
+
+_STOP = (
+    "a an the and or but if then than so as of at by for from in into on onto to up with without about over under out "
+    "off is are was were be been being am do does did done doing have has had having will would shall should can could "
+    "may might must not no nor it its he him his she her hers they them their theirs we us our ours you your yours i "
+    "me my mine this that these those there here what which who whom whose when where why how any some all both each "
+    "few more most other such own same too very just also s t d ll re ve m don"
+)
+STOP_WORDS = frozenset(_STOP.split())
+_ASCII_WORD = re.compile(r"[a-z0-9]+")
+_LONGEST_WORD = 200
+_ENDINGS = (("ies", "y"), ("sses", "ss"), ("ing", ""), ("edly", ""), ("ed", ""), ("ly", ""), ("es", ""), ("s", ""))
+_KEPT_S = ("ss", "us", "is")
+_SHORTEST_STEM = 3
+_stems: dict[str, str] = {}
+_MOST_STEMS = 200_000
+
+
+def terms(text: str) -> list[str]:
+    """The terms of a text, in order, repeats kept. A stretch without spaces gives the pairs of its letters."""
+    if text.isascii():
+        return [_stem(word[:_LONGEST_WORD]) for word in _ASCII_WORD.findall(text.lower()) if word not in STOP_WORDS]
+    found = []
+    for word in words(text):
+        if len(word) > 1:
+            found += [one + other for one, other in pairwise(word)]
+        elif word[0] not in STOP_WORDS:
+            found.append(_stem(word[0]))
+    return found
+
+
+def stem(word: str) -> str:
+    """A word without its English ending: `painted`, `paints` and `painting` are one. Other scripts stay as they are."""
+    if len(word) <= _SHORTEST_STEM or not word.isascii():
+        return word
+    for ending, instead in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
+            if ending == "s" and word.endswith(_KEPT_S):
+                continue
+            word = word[: -len(ending)] + instead
+            break
+    if len(word) > _SHORTEST_STEM and word[-1] == word[-2] and word[-1] not in "aeiouls":
+        word = word[:-1]
+    if len(word) > _SHORTEST_STEM and word.endswith("e"):
+        word = word[:-1]
+    if len(word) > _SHORTEST_STEM and word.endswith("i"):
+        word = word[:-1] + "y"
+    return word
+
+
+def _stem(word: str) -> str:
+    found = _stems.get(word)
+    if found is None:
+        found = stem(word)
+        if len(_stems) < _MOST_STEMS:
+            _stems[word] = found
+    return found
+
+
+_NAME = re.compile(r"\b\w[\w'’-]*")
+_ASKED_WITH = "what when where who whom whose which how why would did does do is are was were has have can could tell"
+_ASKING = frozenset(_ASKED_WITH.split())
+
+
+def names_in(question: str) -> list[str]:
+    """The terms of what is written large in a question, as names are; its first word only where it asks for nothing."""
+    found = []
+    for match in _NAME.finditer(question):
+        word = match.group()
+        if word[0].isupper() and word.lower() not in _ASKING and word.lower() not in STOP_WORDS:
+            found += terms(word)[:1]
+    return list(dict.fromkeys(found))

@@ -1,0 +1,75 @@
+"""`consolidate recall`, as a person gives it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from consolidator.embedding.fill import embed_missing
+from consolidator.embedding.minilm import MiniLM
+from consolidator.store.engine import open_store
+from tests.cli.conftest import Consolidate
+from tests.lives import name, take
+from tests.recall.lives import ALLERGY, CAR, KEYS, LINES
+
+
+@pytest.fixture
+def recall(consolidate: Consolidate, made_store_url: str) -> Consolidate:
+    with open_store(made_store_url, mode="write") as store:
+        take(store, LINES, at=40)
+        embed_missing(store, None, MiniLM(), which="all")
+    return lambda *options: consolidate("--store", made_store_url, "recall", *options)
+
+
+def test_as_text(recall: Consolidate) -> None:
+    """The best memory is on the first line."""
+    ended = recall("Where is the car parked?", "--explain")
+    assert ended.code == 0
+    heads, first, *_ = ended.out.splitlines()
+    assert "meaning" in heads
+    assert CAR in first
+    assert ended.err == ""
+
+
+def test_as_json(recall: Consolidate) -> None:
+    """Full ids in order of rank, within the words asked for."""
+    document = recall("Which medicine is Ada allergic to?", "--words", 12, "--json").document
+    assert document["results"][0]["id"] == name(ALLERGY)
+    assert sum(len(each["content"].split()) for each in document["results"]) <= 12
+
+
+def test_many(recall: Consolidate, tmp_path: Path) -> None:
+    """A line in is a line out, in order; scopes of their own; what needs no memory says why."""
+    file = tmp_path / "queries.jsonl"
+    lines = [{"query": "Where is the car?"}, {"query": "hi"}, {"query": "Where is the car?", "scope": {"user": "zoe"}}]
+    file.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    found = [json.loads(line) for line in recall("--queries", file, "--json").out.splitlines()]
+    assert [each["query"] for each in found] == [each["query"] for each in lines]
+    assert found[0]["results"][0]["content"] == CAR
+    assert found[1]["results"] == found[2]["results"] == []
+    assert found[1]["reason"]
+    assert found[2]["reason"]
+
+
+def test_deep(recall: Consolidate) -> None:
+    """Archived memories are there with --deep, marked."""
+    assert KEYS not in recall("Where are the spare keys?").out
+    assert "archived" in recall("Where are the spare keys?", "--deep").out
+
+
+def test_nothing(recall: Consolidate) -> None:
+    """Nothing recalled is said with its reason, and is no failure."""
+    ended = recall("good morning")
+    assert ended.code == 0
+    assert ended.out.startswith("Nothing: ")
+
+
+def test_refused(recall: Consolidate, tmp_path: Path) -> None:
+    """Neither query nor file, both, no JSON, or a line that is no query: one clear line."""
+    file = tmp_path / "queries.jsonl"
+    file.write_text('{"query": "Where?"}\n{"question": 1}\n')
+    recall().refused("QUERY")
+    recall("Where?", "--queries", file).refused("QUERY")
+    recall("--queries", file).refused("--json")
+    recall("--queries", file, "--json").refused(":2:", "query")
+    recall("--queries", tmp_path / "none", "--json").refused("none")
