@@ -1,5 +1,6 @@
 """Merges taken back, forgotten, exported and taken in again: nothing of them is left, or all of it."""
 
+import io
 from collections.abc import Iterator
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from consolidator.errors import BadInput
+from consolidator.exchange.intake import import_lines
 from consolidator.store.care import pin, restore
 from consolidator.store.engine import Store, open_store
 from consolidator.store.find import find_memories
@@ -242,6 +244,22 @@ def test_there_and_back_a_night_decides_the_same(store: Store, sqlite_url: str) 
         assert values(other, 20) == values(store, 20)
 
 
+@pytest.mark.parametrize("answer", [CATS, absorbed(CAT, KATZE)], ids=["written", "absorbed"])
+def test_merging_is_no_activity_there_or_back(store: Store, sqlite_url: str, answer: Answer) -> None:
+    """A pause begins seven nights after the last activity of the person, whatever the nights have merged since."""
+    authors.night(store, 6, answer)
+    with open_store(sqlite_url + ".other", mode="create") as other:
+        copy(store, other, at=6)
+        for each in (store, other):
+            lives.night(each, 7, steps=authors.MAIN)
+        assert values(other, 30) == values(store, 30)
+        clocks = [[line for line in exported(each, 30).lines if '"kind": "scope"' in line] for each in (store, other)]
+    assert clocks[0] == clocks[1]
+    (clock,) = clocks[0]
+    assert clock.count('"working": 0.0,') == 1
+    assert f'{{"from": "{memory("", 1.6 + 7)["created_at"]}", "working": 0.0,' in clock
+
+
 def values(store: Store, at: float) -> Any:
     """The values, links inferred apart: what was inferred last is a view of that night."""
     told = exported(store, at).values
@@ -257,10 +275,6 @@ def seen(store: Store, sight: Any) -> tuple[set[str], set[str]]:
 
 
 def copy(store: Store, other: Store, *, at: float) -> None:
-    import io
-
-    from consolidator.exchange.intake import import_lines
-
     text = "\n".join(exported(store, at).lines) + "\n"
     import_lines(other, io.BytesIO(text.encode()), "copy.jsonl", now=day(at))
 
