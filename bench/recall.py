@@ -1,0 +1,313 @@
+"""
+Recall: how much of what answers a question is found within a budget, and how fast.
+
+found: the share of a question's evidence that the recalled memories hold, of the evidence that any memory holds, as a
+mean over questions. Every constant that was chosen is chosen anew on the other conversations, for each conversation
+that is scored. Nothing is asserted.
+
+    .venv/bin/python bench/recall.py --data FOLDER      (of *.memories.jsonl and *.questions.jsonl)
+    .venv/bin/python bench/recall.py --speed [--rows 100000]
+"""
+
+import argparse
+import gc
+import io
+import json
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+
+from consolidator.embedding.fill import embed_missing
+from consolidator.embedding.minilm import MiniLM
+from consolidator.exchange.intake import import_lines
+from consolidator.instants import parse_instant
+from consolidator.laws.clock import Rates
+from consolidator.recall.choosing import Budget, diversified, fitting
+from consolidator.recall.recall import parts_of, recall
+from consolidator.recall.scoring import FULL, USUAL, Parts, Weights, own, together
+from consolidator.scopes import EMPTY, canonical
+from consolidator.store.engine import Store, open_store
+from consolidator.store.recall import rows_of, shelf_of
+from consolidator.store.tables import embeddings, identities, memories, meta, scopes
+from consolidator.store.vectors import Pin, pin_of
+
+BUDGETS = (Budget(words=75), Budget(words=150), Budget(words=300), Budget(limit=10))
+GRID: dict[str, tuple[float, ...]] = {
+    "words": (0.2, 0.3, 0.4),
+    "names": (0.0, 0.1, 0.2),
+    "times": (0.0, 0.2),
+    "echo": (0.0, 0.2),
+    "stretch": (0.0, 0.3, 0.5, 0.7),
+}
+NOW = parse_instant("2026-01-01T00:00:00Z")
+
+
+@dataclass
+class Asked:
+    """A question, what answers it, and the parts of every memory's score by the weight of the echo."""
+
+    category: str
+    evidence: set[str]
+    parts: dict[float, Parts]
+    cosine: Any
+    bm25: Any
+
+
+@dataclass
+class Conversation:
+    """A conversation: its questions, and what is known of its memories, in order of rows."""
+
+    name: str
+    asked: list[Asked]
+    contents: list[str]
+    evidence: list[set[str]]
+    vectors: Any
+    stretches: Any
+    known: dict[Weights, float] = field(default_factory=dict)
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--speed", action="store_true")
+    parser.add_argument("--rows", type=int, default=100_000)
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="consolidator-bench.") as folder:
+        if chosen.data:
+            with open_store(str(Path(folder) / "data.db"), mode="create") as store:
+                tell_found([prepare(store, file) for file in sorted(chosen.data.glob("*.memories.jsonl"))])
+        if chosen.speed:
+            with open_store(str(Path(folder) / "speed.db"), mode="create") as store:
+                tell_speed(store, chosen.rows)
+
+
+def prepare(store: Store, file: Path) -> Conversation:
+    """Take a conversation in, embed it, and ask its questions."""
+    import_lines(store, io.BytesIO(file.read_bytes()), file.name, now=NOW)
+    model = MiniLM()
+    embed_missing(store, None, model)
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    kept = [line for line in lines if line["kind"] == "memory"]
+    evidence_of = {line["id"]: set(line["metadata"]["evidence"]) for line in kept}
+    with store.read() as conn:
+        key = conn.scalar(scopes.select().with_only_columns(scopes.c.key).where(scopes.c.scope == scope_of(kept)))
+        shelf = shelf_of(store, key, pin_of(conn))
+        shelf.refresh(conn, key)
+        rows = rows_of(conn, shelf.index.keys.tolist())
+    in_order = [rows[key] for key in shelf.index.keys.tolist()]
+    evidence = [evidence_of[row.id] for row in in_order]
+    vectors = shelf.index.vectors(np.arange(len(in_order)))
+    everyone = np.ones(len(in_order), bool)
+    asked = []
+    for line in Path(str(file).replace(".memories.", ".questions.")).read_text().splitlines():
+        question = json.loads(line)
+        vector = model.queries([question["question"]])[0]
+        parts = {
+            echo: parts_of(
+                shelf, question["question"], vector, now=NOW, zone="UTC", eligible=everyone,
+                weights=USUAL._replace(echo=echo),
+            )
+            for echo in GRID["echo"]
+        }  # fmt: skip
+        held = set(question["evidence"]) & set().union(*evidence)
+        if held:
+            asked.append(Asked(question["category"], held, parts, vectors @ vector, parts[0.0].words))
+    contents = [row.content for row in in_order]
+    return Conversation(file.name.split(".")[0], asked, contents, evidence, vectors, shelf.index.stretches())
+
+
+def scope_of(kept: list[dict[str, Any]]) -> str:
+    """The scope of a file."""
+    return canonical(kept[0].get("scope", {}))
+
+
+def tell_found(conversations: list[Conversation]) -> None:
+    """The table: meaning alone, words alone, both as they are, and both with constants chosen without the scored."""
+    count = sum(len(each.asked) for each in conversations)
+    print(f"{len(conversations)} conversations, {count} questions; found within 75, 150, 300 words and at 10")
+    rows: dict[str, list[tuple[str, str, list[float]]]] = {}
+    for name, score in {
+        "cosine alone": lambda _, asked: asked.cosine,
+        "words alone": lambda _, asked: asked.bm25,
+        "hybrid, as shipped": lambda each, asked: scored(each, asked, USUAL),
+    }.items():
+        rows[name] = [
+            (each.name, asked.category, found(each, asked, score(each, asked), diverse=name.startswith("hybrid")))
+            for each in conversations
+            for asked in each.asked
+        ]
+    for name, values in rows.items():
+        tell(name, values)
+    values = []
+    for left in conversations:
+        weights = chosen_on([each for each in conversations if each is not left])
+        print(f"without {left.name}: {weights}", flush=True)
+        values += [
+            (left.name, asked.category, found(left, asked, scored(left, asked, weights), diverse=True))
+            for asked in left.asked
+        ]
+    tell("hybrid, leave one out", values)
+
+
+def tell(name: str, values: list[tuple[str, str, list[float]]]) -> None:
+    """Figures of all questions, by conversation and by type."""
+    print(f"{name:<24}" + figures([value for _, _, value in values]))
+    for place in (0, 1):
+        for group in sorted({value[place] for value in values}):
+            print(f"  {group:<22}" + figures([value[2] for value in values if value[place] == group]), flush=True)
+
+
+def figures(values: list[list[float]]) -> str:
+    """Means, and how many questions they are of."""
+    return "  ".join(f"{mean:.3f}" for mean in np.mean(values, axis=0)) + f"   ({len(values)})"
+
+
+def scored(each: Conversation, asked: Asked, weights: Weights) -> Any:
+    """The scores of every memory."""
+    return together(own(asked.parts[weights.echo], weights), each.stretches, weights) / FULL
+
+
+def found(each: Conversation, asked: Asked, scores: Any, *, diverse: bool, budgets: Any = BUDGETS) -> list[float]:
+    """The share of the evidence within each budget. A plain ranking ends where its next memory does not fit."""
+    order = np.argsort(-scores, kind="stable")[:120]
+    if diverse:
+        ranked = np.maximum(scores[order].astype(np.float64), 0)
+        order = order[[place for place, _ in diversified(ranked, each.vectors[order], most=100)]]
+    contents = [each.contents[place] for place in order]
+    shares = []
+    for budget in budgets:
+        places = fitting(contents, budget)
+        if not diverse:
+            places = [place for rank, place in enumerate(places) if rank == place]
+        seen = set().union(*(each.evidence[order[place]] for place in places)) if places else set()
+        shares.append(len(asked.evidence & seen) / len(asked.evidence))
+    return shares
+
+
+def chosen_on(conversations: list[Conversation]) -> Weights:
+    """The weights that find most within 150 words and at 10, one after another, twice around, from none at all."""
+    weights = Weights(words=0.3, names=0.0, times=0.0, echo=0.0, stretch=0.0)
+    for _ in range(2):
+        for name, values in GRID.items():
+            tried = [weights._replace(**{name: value}) for value in values]
+            weights = max(tried, key=lambda each: mean_found(conversations, each))
+    return weights
+
+
+def mean_found(conversations: list[Conversation], weights: Weights) -> float:
+    """Without stepping back, which is slow and changes little; every question counts the same."""
+    sums = [sum_found(each, weights) for each in conversations]
+    return sum(sums) / sum(len(each.asked) for each in conversations)
+
+
+def sum_found(each: Conversation, weights: Weights) -> float:
+    """Of one conversation, worked out once."""
+    if weights in each.known:
+        return each.known[weights]
+    total = 0.0
+    for asked in each.asked:
+        order = np.argsort(-scored(each, asked, weights), kind="stable")[:40]
+        sizes = np.cumsum([len(each.contents[place].split()) for place in order])
+        for most in (int(np.searchsorted(sizes, 150, side="right")), 10):
+            seen = set().union(*(each.evidence[place] for place in order[:most]))
+            total += len(asked.evidence & seen) / len(asked.evidence) / 2
+    each.known[weights] = total
+    return total
+
+
+_SAID = (
+    "tea train house book garden letter doctor meeting Monday morning river winter green small old early likes wants "
+    "reads keeps sold bought meets moved plays two three seven paint violin market harbour cousin lemon bridge"
+)
+WORDS = _SAID.split()
+
+
+def tell_speed(store: Store, count: int) -> None:
+    """Recalls in one process, after the first; the embedder aside, and with it."""
+    rng = np.random.default_rng(7)
+    vocabulary = np.array([*WORDS, *(f"name{number}" for number in range(20_000))])
+    fill(store, count, rng, vocabulary)
+    gc.collect()
+    process = psutil.Process()
+    model = MiniLM()
+    asked = [" ".join(rng.choice(WORDS, 4)) + f" name{rng.integers(20_000)}?" for _ in range(130)]
+
+    class Known:
+        """Vectors that are known already."""
+
+        model, dimension, local = MiniLM.model, MiniLM.dimension, True
+
+        def __init__(self) -> None:
+            self.known = dict(zip(asked, model.queries(asked), strict=True))
+
+        def queries(self, some: Any) -> Any:
+            """Those of the questions."""
+            return np.stack([self.known[each] for each in some])
+
+        passages = queries
+
+    known = Known()
+    before = process.memory_info().rss / 1e6
+    for name, embedder in (("embedder aside", known), ("with the embedder", model)):
+        walls, cpus = [], []
+        for question in asked:
+            began, used = time.perf_counter(), time.process_time()
+            recall(store, EMPTY, question, now=NOW, embedder=embedder, rates=Rates(), limit=10)
+            walls.append(time.perf_counter() - began)
+            cpus.append(time.process_time() - used)
+        if name == "embedder aside":
+            print(f"{count:,} memories: the first recall {walls[0]:.1f} s")
+        wall, cpu = np.array(walls[30:]) * 1e3, np.array(cpus[30:]) * 1e3
+        print(
+            f"{name}: median {np.median(wall):.1f} ms, 99 % {np.quantile(wall, 0.99):.1f} ms "
+            f"(its own time {np.median(cpu):.1f} and {np.quantile(cpu, 0.99):.1f} ms)"
+        )
+    print(f"memory grown by {process.memory_info().rss / 1e6 - before:.0f} MB")
+
+
+def fill(store: Store, count: int, rng: Any, vocabulary: Any) -> None:
+    """A scope of so many memories of 6 to 24 words, with vectors of no meaning."""
+    plain = {
+        "scope_key": 1, "type": "fact", "source": "bench", "base_strength": 1.0, "base_at": NOW, "strength": 1.0,
+        "strength_at": NOW,
+    }  # fmt: skip
+    dimension = MiniLM.dimension
+    with store.write() as conn:
+        conn.execute(scopes.insert().values(key=1, scope=EMPTY))
+        for name, value in (("embedding_model", MiniLM.model), ("embedding_dimension", str(dimension))):
+            conn.execute(meta.insert().values(name=name, value=value))
+        for start in range(1, count + 1, 10_000):
+            keys = range(start, min(start + 10_000, count + 1))
+            vectors = rng.standard_normal((len(keys), dimension)).astype("<f4")
+            vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+            conn.execute(identities.insert(), [{"key": key, "scope_key": 1, "hash": f"{key:064x}"} for key in keys])
+            texts = [" ".join(rng.choice(vocabulary, rng.integers(6, 25))) + f" {key}." for key in keys]
+            rows = [
+                plain | {"key": key, "content": text, "created_at": NOW - (count - key) * 300_000_000}
+                for key, text in zip(keys, texts, strict=True)
+            ]
+            conn.execute(memories.insert(), rows)
+            conn.execute(
+                embeddings.insert(),
+                [
+                    {"memory_key": key, "model": MiniLM.model, "dimension": dimension, "vector": row.tobytes()}
+                    for key, row in zip(keys, vectors, strict=True)
+                ],
+            )
+    assert pin_of_store(store) is not None
+
+
+def pin_of_store(store: Store) -> Pin | None:
+    """What the store is pinned to."""
+    with store.read() as conn:
+        return pin_of(conn)
+
+
+if __name__ == "__main__":
+    main()
