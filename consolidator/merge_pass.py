@@ -5,7 +5,7 @@ Nothing is open or locked while a model thinks. Each merge is decided on rows as
 so that what changes meanwhile costs that one alone.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
@@ -16,9 +16,9 @@ from consolidator.book import Book
 from consolidator.compose import IN_A_BATCH, Asker, Composed, compose, first_question
 from consolidator.laws.clock import Clock, Rates
 from consolidator.llm.budget import Refused, Tokens, cost, most_of
-from consolidator.llm.port import request_hash
+from consolidator.llm.port import Reply, request_hash
 from consolidator.means import Means
-from consolidator.plan import Merge, ScopePlan, Usage
+from consolidator.plan import Merge, Paid, ScopePlan, Usage
 from consolidator.propose import Proposed, propose
 from consolidator.store import merges as reading
 from consolidator.store import replies
@@ -97,7 +97,8 @@ def preview_pass(by: Pass, part: ScopePlan, *, writes: bool) -> ScopePlan:
         clock = read_clock(conn, part.key, now=now, rates=by.rates)
         vectors = means.comparing.of(conn, part.key, embeds=True)
         found = propose(rows, part, sight, clock=clock, now=now, vectors=vectors)
-    composed = _ask(by, None, part, found, taken) if writes else _expect(by, part, found, taken)
+    paid: list[Paid] = []
+    composed = _ask(by, None, part, found, taken, paid) if writes else _expect(by, part, found, taken)
     in_order = sorted(composed, key=lambda one: one.proposal.order)
     with store.read() as conn:
         book = Book(found, first=not replies.any_kept(conn))
@@ -107,7 +108,7 @@ def preview_pass(by: Pass, part: ScopePlan, *, writes: bool) -> ScopePlan:
             merge = _decided(rows, part, merge, key=next(keys), clock=clock, now=now)
             rows.take(merge.decisions)
             book.take(merge)
-    return book.closed(part, sight, means, taken)
+    return replace(book.closed(part, sight, means, taken), paid=tuple(paid))
 
 
 def _seen(by: Pass, rows: Overlay, part: ScopePlan) -> Sight:
@@ -153,12 +154,21 @@ def _quiet(part: ScopePlan, sight: Sight, why: str, taken: TakenIn) -> ScopePlan
     )
 
 
-def _ask(by: Pass, run: Run | None, part: ScopePlan, found: Proposed, taken: TakenIn) -> Iterator[Composed]:
+def _ask(
+    by: Pass, run: Run | None, part: ScopePlan, found: Proposed, taken: TakenIn, paid: list[Paid] | None = None
+) -> Iterator[Composed]:
     """
     What the model makes of what needs writing; without one, all of it waits.
 
-    run: the run under way; None: nothing is written, so no reply is kept either.
+    run: the run under way; None: nothing is written, and the replies go to `paid`.
     """
+
+    def note(request: str, reply: Reply, members: Collection[int]) -> None:
+        said = Paid(
+            request, tuple(members), reply.text, reply.stop, reply.model, reply.input_tokens, reply.output_tokens
+        )
+        (paid if paid is not None else []).append(said)
+
     choice = by.means.choice
     if choice.model is None:
         yield from (Composed(one, "waiting", by.means.why_no_model) for one in found.to_write)
@@ -170,7 +180,7 @@ def _ask(by: Pass, run: Run | None, part: ScopePlan, found: Proposed, taken: Tak
         part.key,
         found.names,
         partial(replies.kept, by.store),
-        partial(replies.keep, by.store, at=by.now) if run else lambda *_: None,
+        partial(replies.keep, by.store, at=by.now) if run else note,
         taken.under_way,
     )
     if run and (by.collects or by.means.merge.mode == "batch"):

@@ -4,6 +4,7 @@ import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ from numpy.typing import NDArray
 from consolidator.asked import Asked
 from consolidator.errors import BadInput, ConsolidatorError, ScopeHeld
 from consolidator.instants import to_datetime
+from consolidator.llm.port import Reply
 from consolidator.plan import Decision, Merge, Plan, Result, ScopeOutcome, ScopePlan
+from consolidator.store import replies
 from consolidator.store.apply import apply_scope, finish
 from consolidator.store.apply_merge import apply_merge, finish_pass
 from consolidator.store.engine import Store
@@ -68,11 +71,14 @@ def apply_plan(
             f"the plan is of store {plan.store_id}, this is {store.store_id}; write one with `run --dry-run --out`"
         )
     parts = [(part.key, lambda _run, part=part: part) for part in plan.scopes]
-    tools = Tools(_as_planned, vector_of, wall_clock, describe, progress)
+    tools = Tools(partial(_as_planned, store), vector_of, wall_clock, describe, progress)
     return perform(store, plan, parts, tools)
 
 
-def _as_planned(_run: Run, part: ScopePlan, land: Land) -> ScopePlan:
+def _as_planned(store: Store, run: Run, part: ScopePlan, land: Land) -> ScopePlan:
+    for one in part.paid:
+        reply = Reply(one.text, one.input_tokens, one.output_tokens, one.model, one.stop)
+        replies.keep(store, one.request, reply, one.members, at=run.as_of)
     merges = tuple(land(one) if one.decisions else one for one in part.merges)
     waiting = Counter(one.because for one in merges if one.verdict == "waiting")
     then = part.asked

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from consolidator.asked import NOTHING_ASKED, Asked
 from consolidator.errors import BadInput
@@ -129,6 +129,19 @@ class Merge:
 
 
 @dataclass(frozen=True, slots=True)
+class Paid:
+    """A reply that a plan's making has paid for: to which request, about which memories, and what it was."""
+
+    request: str
+    members: tuple[int, ...]
+    text: str
+    stop: Literal["end", "cut off", "refused"]
+    model: str
+    input_tokens: int
+    output_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class ScopePlan:
     """
     One scope's part of a plan.
@@ -141,7 +154,8 @@ class ScopePlan:
     for the rows named. because_nothing: step to reason. whole: all or nothing of it holds, for the clock's past is
     another and every row that counts on it is moved. merges: what was found to look alike, in the order of its
     performing. looked_at: keys of memories that no merge pass had seen before this one. settled: hashes of the
-    members of verdicts that wait no more. asked: what finding the merges took and left.
+    members of verdicts that wait no more. asked: what finding the merges took and left. paid: the replies to keep, so
+    that nothing is paid again.
     """
 
     key: int
@@ -165,6 +179,7 @@ class ScopePlan:
     looked_at: tuple[int, ...] = ()
     settled: tuple[str, ...] = ()
     asked: Asked = NOTHING_ASKED
+    paid: tuple[Paid, ...] = ()
 
     def of(self, verb: str) -> Iterator[Decision]:
         """The decisions of one verb, in order."""
@@ -261,7 +276,7 @@ def load(path: Path) -> Plan:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Decision | Events | Merge | Usage | Asked):
+    if isinstance(value, Decision | Events | Merge | Usage | Asked | Paid):
         return {name: _plain(getattr(value, name)) for name in value.__slots__}
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}

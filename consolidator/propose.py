@@ -4,7 +4,7 @@ Propose: what of one scope seems to say the same, from one read snapshot. Nothin
 What is contained in another text needs no model; what is left of a cluster does, and waits in a fair order.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -17,7 +17,7 @@ from consolidator.instants import to_datetime
 from consolidator.laws.clock import Clock
 from consolidator.merging.candidates import Pairs, find_pairs, likeness_of, score_among
 from consolidator.merging.clusters import find_clusters
-from consolidator.merging.contained import absorbs, same_text
+from consolidator.merging.contained import absorbs, normal_form, same_text
 from consolidator.merging.facts import names_known
 from consolidator.merging.guard import Difference, differences
 from consolidator.merging.secrets import find_secrets
@@ -118,6 +118,7 @@ def propose(rows: Overlay, part: ScopePlan, sight: Sight, *, clock: Clock, now: 
     """
     texts = merges.texts(rows, part, sight.types, clock=clock, now=now, new=sight.fresh)
     judged = merges.judged(rows, part)
+    zone = ZoneInfo(part.time_zone)
     found: list[tuple[list[Text], float]] = []
     held_back = 0
     for _, group in groupby(texts, key=lambda text: text.type):
@@ -125,9 +126,13 @@ def propose(rows: Overlay, part: ScopePlan, sight: Sight, *, clock: Clock, now: 
         known = Known([text.content for text in alike], *vectors(alike))
         pairs, hidden = _pairs(alike, known, sight)
         held_back += len(hidden)
-        found += _clusters(alike, known, pairs, judged, sight.open)
+        places = {text.key: place for place, text in enumerate(alike)}
+        both = ((places[one], places[other]) for one, other in judged if one in places and other in places)
+        apart = frozenset((min(pair), max(pair)) for pair in both)
+        equals = _equals(alike, sight.changed, hidden, apart, Guard(frozenset(), zone))
+        found += _clusters(alike, known, pairs, equals, apart, sight.open)
     names = names_known(text.content for text in texts) if found else frozenset()
-    guard = Guard(names, ZoneInfo(part.time_zone))
+    guard = Guard(names, zone)
     proposals = [_proposal(members, score, sight.open, guard, now) for members, score in found]
     keys = [text.key for one in proposals for text in one.members]
     ordered = tuple(sorted(proposals, key=lambda one: one.order))
@@ -166,19 +171,69 @@ def _joined(found: Sequence[Pairs]) -> Pairs:
     return every.where(first)
 
 
+def _equals(
+    texts: Sequence[Text],
+    changed: Container[int],
+    hidden: Container[int],
+    apart: Container[tuple[int, int]],
+    guard: Guard,
+) -> dict[int, list[int]]:
+    """
+    The texts that are the same but for their form, however many: the first by position, and the others.
+
+    Only where one of them changed. What holds a secret, or was judged before, is left as it is.
+    """
+    if not any(text.key in changed for text in texts):
+        return {}
+    forms: dict[str, list[int]] = {}
+    for place, text in enumerate(texts):
+        if place not in hidden:
+            forms.setdefault(normal_form(text.content), []).append(place)
+    equals: dict[int, list[int]] = {}
+    for places in forms.values():
+        if len(places) > 1 and any(texts[place].key in changed for place in places):
+            stay: list[int] = []
+            for place in sorted(places, key=lambda place: _first(texts[place])):
+                large = next((one for one in stay if guard.contains(texts[one], texts[place])), None)
+                if large is None:
+                    stay.append(place)
+                elif (min(large, place), max(large, place)) not in apart:
+                    equals.setdefault(large, []).append(place)
+    return {large: places for large, places in equals.items() if not find_secrets(texts[large].content)}
+
+
+def _first(text: Text) -> tuple[int, str]:
+    """Of equal texts the one that was observed first stays."""
+    return text.observed_at, text.id
+
+
+def _standing(pairs: Pairs, stands: Mapping[int, int]) -> Pairs:
+    """The pairs of those that stand for texts which are equal to them, each with its highest score."""
+    a, b = (np.array([stands.get(place, place) for place in ends.tolist()], np.int64) for ends in (pairs.a, pairs.b))
+    moved = pairs._replace(a=np.minimum(a, b), b=np.maximum(a, b)).where(a != b)
+    return _joined([moved.where(np.argsort(-moved.score, kind="stable"))])
+
+
 def _clusters(
-    texts: Sequence[Text], known: Known, pairs: Pairs, judged: Collection[tuple[int, int]], waiting: Iterable[Open]
+    texts: Sequence[Text],
+    known: Known,
+    pairs: Pairs,
+    equals: Mapping[int, Sequence[int]],
+    apart: Collection[tuple[int, int]],
+    waiting: Iterable[Open],
 ) -> Iterator[tuple[list[Text], float]]:
     """
     The clusters among texts of one type, each with the score of its two most alike.
 
-    One without anything new in it loses the merged memories that do not wait with another one of it, and holds as far
-    as the others are alike.
+    One of texts that are equal stands for all of them. A cluster without anything new in it loses the merged memories
+    that do not wait with another one of it, and holds as far as the others are alike.
     """
     together = [frozenset(one.members) for one in waiting]
-    places = {text.key: place for place, text in enumerate(texts)}
-    both = ((places[one], places[other]) for one, other in judged if one in places and other in places)
-    apart = frozenset((min(pair), max(pair)) for pair in both)
+    stands = {place: large for large, places in equals.items() for place in places}
+    pairs = _standing(pairs, stands)
+    moved = ((stands.get(one, one), stands.get(other, other)) for one, other in apart)
+    apart = frozenset((min(pair), max(pair)) for pair in moved if pair[0] != pair[1])
+    alone = dict(equals)
     alike: nx.Graph = nx.Graph()
     alike.add_weighted_edges_from(zip(pairs.a.tolist(), pairs.b.tolist(), pairs.score.tolist(), strict=True))
     alike.remove_edges_from(apart)
@@ -186,11 +241,15 @@ def _clusters(
         keys = {texts[place].key for place in members}
         waits = {key for one in together if len(one & keys) > 1 for key in one & keys}
         plain = [place for place in members if not texts[place].merged or texts[place].key in waits]
-        whole = len(plain) == len(members) or any(texts[place].new for place in members)
+        every = [one for place in members for one in (place, *equals.get(place, ()))]
+        whole = len(plain) == len(members) or any(texts[place].new for place in every)
         for found in [members] if whole else nx.connected_components(alike.subgraph(plain)):
             if len(found) > 1:
                 scores: list[float] = list(nx.get_edge_attributes(alike.subgraph(found), "weight").values())
-                yield [texts[place] for place in sorted(found)], max(scores)
+                inside = sorted([*found, *(one for place in found for one in alone.pop(place, ()))])
+                yield [texts[place] for place in inside], max(scores)
+    for large, places in alone.items():
+        yield [texts[place] for place in sorted((large, *places))], 1.0
 
 
 def _proposal(members: Sequence[Text], score: float, waiting: Iterable[Open], guard: Guard, now: int) -> Proposal:
@@ -210,12 +269,8 @@ def _proposal(members: Sequence[Text], score: float, waiting: Iterable[Open], gu
 
 
 def _contained(members: Sequence[Text], guard: Guard) -> tuple[tuple[Text, ...], tuple[Contained, ...]]:
-    """
-    What remains of a cluster where each text that another contains has gone into it, and those that have.
-
-    Of texts that are equal the strongest stays, of those the first that was observed.
-    """
-    ranked = sorted(members, key=lambda text: (-text.strength, text.observed_at, text.id))
+    """What remains of a cluster where each text that another contains has gone into it, and those that have."""
+    ranked = sorted(members, key=_first)
     remaining = list(ranked)
     for small in reversed(ranked):
         if any(guard.contains(large, small) for large in remaining if large is not small):

@@ -24,7 +24,7 @@ def collect(
     json: JsonOption = False,
 ) -> int:
     """
-    Take in the answers of batches that have ended, and merge by them.
+    Take in the answers of batches that have ended.
 
     With `merge.mode: batch` a run hands its questions in; the next run takes the answers in, or this does, before.
     Nothing else of a night is done.

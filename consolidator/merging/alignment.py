@@ -1,7 +1,8 @@
 """What of one text is also in another: a fact however it is written, and a statement with its negation or its doubt."""
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 from consolidator.merging.facts import Facts
 from consolidator.merging.reading import Clause, Fact
@@ -47,28 +48,35 @@ def _says_date(fuller: str, vaguer: str) -> bool:
     return all(a == b or b == "?" for a, b in zip(fuller, vaguer, strict=True))
 
 
-def turned(facts: Facts, other: Facts) -> list[tuple[str, Clause]]:
-    """
-    The marks of clauses that the same statement lacks in the other text: (negation, 'Ada does not like tea').
+class Statements:
+    """Clauses to compare others with."""
 
-    The same statement is the clause that shares most content words; of equals one with the mark.
-    """
-    return [
-        (mark, clause)
-        for clause in facts.clauses
-        for mark in sorted(clause.marks)
-        if not any(mark in best.marks for best in closest(clause, other.clauses))
-    ]
+    def __init__(self, clauses: Sequence[Clause]) -> None:
+        self.clauses = clauses
+        self.by_stem: dict[str, list[int]] = {}
+        for place, clause in enumerate(clauses):
+            for stem in clause.stems:
+                self.by_stem.setdefault(stem, []).append(place)
 
+    def closest(self, clause: Clause) -> list[Clause]:
+        """The clauses that share most content words with this one; where none does, those that have none."""
+        shared = Counter(place for stem in clause.stems for place in self.by_stem.get(stem, ()))
+        if not shared:
+            return [each for each in self.clauses if not clause.stems or not each.stems]
+        most = max(shared.values())
+        return [self.clauses[place] for place, count in shared.items() if count == most]
 
-def closest(clause: Clause, others: Iterable[Clause]) -> list[Clause]:
-    """The clauses that share most content words with this one; those without any where it has none itself."""
-    best: list[Clause] = []
-    most = 0
-    for other in others:
-        shared = len(clause.stems & other.stems)
-        if shared > most:
-            best, most = [other], shared
-        elif shared == most and (shared or not clause.stems or not other.stems):
-            best.append(other)
-    return best
+    def lack(self, clauses: Sequence[Clause]) -> list[tuple[str, Clause]]:
+        """
+        The marks of clauses that the same statement lacks here: (negation, 'Ada does not like tea').
+
+        The same statement is the closest; of equals one with the mark.
+        """
+        return [
+            (mark, clause)
+            for clause in clauses
+            if clause.marks
+            for closest in [self.closest(clause)]
+            for mark in sorted(clause.marks)
+            if not any(mark in each.marks for each in closest)
+        ]

@@ -16,7 +16,7 @@ from consolidator.merging.verbatim import read_verbatim
 
 _HALVES = re.compile(r"\b([AaPp])\.[ ]?([Mm])(?:\.|\b)")
 _WORD = re.compile(
-    r"(?P<start>(?:^|[.!?\u2026\n][\"')\]]*\s+|[:\"(\[]\s?)[\"'(\[]*)?(?P<word>[^\W\d_]+(?:['-][^\W\d_]+)*)"
+    r"(?P<start>(?:^|[.!?\u2026\n][\"')\]]{0,3}\s{1,5}|[:\"(\[]\s?)[\"'(\[]{0,3})?(?P<word>[^\W\d_]+(?:['-][^\W\d_]+)*)"
 )
 _SEEN_INSIDE, _SEEN_ANYWHERE = 2, 3
 

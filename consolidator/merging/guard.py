@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import permutations
 from typing import NamedTuple
 
-from consolidator.merging.alignment import covers, turned
+from consolidator.merging.alignment import Statements, covers
 from consolidator.merging.facts import Facts, facts_of
 from consolidator.merging.reading import Fact
 from consolidator.merging.texts import Text
@@ -67,7 +67,7 @@ def _lacking(facts: Facts, other: Facts, names: frozenset[str]) -> Iterator[tupl
         if not covers(other, fact):
             warns = _needless(fact, facts, other) if fact.weak else fact.kind == "name" and fact.value not in names
             yield fact.kind, fact.value, fact.said, not warns
-    for mark, clause in turned(facts, other):
+    for mark, clause in Statements(other.clauses).lack(facts.clauses):
         yield mark, clause.said.lower(), clause.said, True
 
 

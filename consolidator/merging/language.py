@@ -108,15 +108,21 @@ def known_by() -> Mapping[str, tuple[str, ...]]:
 
 
 def language_of(words: Iterable[str], otherwise: str = FIRST) -> str:
-    """The language that knows most of the words; English of equals, `otherwise` if none knows any."""
+    """
+    The language that knows most of the words; `otherwise` if none knows any.
+
+    Of equals English, unless a word has letters that English has not.
+    """
     votes: dict[str, int] = {}
     known = known_by()
+    foreign = False
     for word in words:
         for code in known.get(word, ()):
             votes[code] = votes.get(code, 0) + 1
+        foreign = foreign or not word.isascii()
     if not votes:
         return otherwise
-    return max(votes, key=lambda code: (votes[code], code == otherwise, code == FIRST))
+    return max(votes, key=lambda code: (votes[code], (code == FIRST) != foreign, code == otherwise))
 
 
 @cache

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from consolidator.merging.alignment import closest, covers, turned
+from consolidator.merging.alignment import Statements, covers
 from consolidator.merging.facts import Facts, facts_of
 from consolidator.merging.form import wrong_form
 from consolidator.merging.language import FIRST
@@ -167,15 +167,14 @@ def _invented(sources: Sequence[_Source], facts: Facts) -> Iterator[str]:
 
 def _turned(sources: Sequence[_Source], facts: Facts, listed: Sequence[Facts]) -> Iterator[str]:
     """Statements that are denied, doubted or asked on one side only."""
+    written = Statements(facts.clauses)
     for source in sources:
-        for mark, clause in turned(source.facts, facts):
+        for mark, clause in written.lack(source.facts.clauses):
             if not _outdated(clause, source, sources, listed):
                 yield f"a source says that this {_MARKS[mark]}, the text does not: {_short(clause.said)}"
-    together = [clause for source in sources for clause in source.facts.clauses]
-    for clause in facts.clauses:
-        for mark in sorted(clause.marks):
-            if not any(mark in each.marks for each in closest(clause, together)):
-                yield f"the text says that this {_MARKS[mark]}, no source does: {_short(clause.said)}"
+    together = Statements([clause for source in sources for clause in source.facts.clauses])
+    for mark, clause in together.lack(facts.clauses):
+        yield f"the text says that this {_MARKS[mark]}, no source does: {_short(clause.said)}"
 
 
 def _outdated(clause: Clause, source: _Source, sources: Sequence[_Source], listed: Sequence[Facts]) -> bool:
@@ -185,7 +184,7 @@ def _outdated(clause: Clause, source: _Source, sources: Sequence[_Source], liste
     ):
         return False
     newer = [each for one in sources if one.text.observed_at > source.text.observed_at for each in one.facts.clauses]
-    return any(clause.stems & each.stems and each.marks != clause.marks for each in closest(clause, newer))
+    return any(clause.stems & each.stems and each.marks != clause.marks for each in Statements(newer).closest(clause))
 
 
 def _dropped_sentences(sources: Sequence[_Source], facts: Facts, listed: Sequence[Facts]) -> Iterator[str]:

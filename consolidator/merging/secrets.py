@@ -38,7 +38,7 @@ _TOKENS = {
     "age key": r"\bAGE-SECRET-KEY-1[0-9A-Z]{50,}",
     "JSON web token": r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?",
     "private key": r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-[23]",
-    "password in a URL": r"\b[a-z][a-z0-9+.-]*://[^\s/:@'\"<>]*:(?!//)[^\s/:@'\"<>$\{]{2,}@[\w.-]+",
+    "password in a URL": r"\b[a-z][a-z0-9+.-]{0,30}://[^\s/:@'\"<>]{0,200}:(?!//)[^\s/:@'\"<>$\{]{2,200}@[\w.-]+",
     "authorization header": r"\b(?:Authorization|Proxy-Authorization)\s*[:=]\s*[\"']?"
     r"(?:Bearer|Basic|Token)\s+[A-Za-z0-9._~+/=-]{8,}"
     r"|\bBearer\s+(?=\S*[0-9])[A-Za-z0-9._~+/=-]{20,}",
@@ -59,7 +59,7 @@ _WORDS = (
     r"|密码|密碼"
     r"|パスワード|비밀번호|пароль|pin(?:[ -]?code| number)?|cvv|cvc"
 )
-_KEYWORD = re.compile(rf"(?<![a-zA-Z])(?:[a-z0-9_-]*_)?(?P<word>{_WORDS})s?(?![a-zA-Z])", re.IGNORECASE)
+_KEYWORD = re.compile(rf"(?<![a-zA-Z])(?P<word>{_WORDS})s?(?![a-zA-Z])", re.IGNORECASE)
 _VALUE = r"(?P<value>\"[^\"\n]+\"|'[^'\n]+'|`[^`\n]+`|\S+)"
 _ASSIGNED = re.compile(rf"[\"'`]?\s*(?P<by>:=|=>|[:=：]|(?=\s[\"'`]))\s*{_VALUE}")
 _TOLD = re.compile(

@@ -8,6 +8,7 @@ from consolidator.merging.numbers import of_digits
 from consolidator.merging.times import clock, date
 
 _LARGE = 10_000
+_LONGEST = 40  # numerals in a row that are still a number
 
 
 class Found(NamedTuple):
@@ -107,6 +108,8 @@ def amount(text: str, language: Language) -> str:
     if text[0].isascii():
         return of_digits(text, language) or text
     parts = language.parts.findall(text)
+    if len(parts) > _LONGEST:
+        return text
     values = [language.numbers.get(part) for part in parts]
     if None not in values:
         if len(parts) == 2 and values[1] == (values[0] or 0) + 1:

@@ -71,7 +71,8 @@ def _scope(scope: ScopeReport, *, dry_run: bool) -> Iterator[str]:
 def _groups(step: StepReport, *, dry_run: bool) -> Iterator[str]:
     for group in step.groups:
         stays = f" {(group.id or '')[:8]} “{plain(group.text or '')}”" if group.id else ""
-        yield f"  - {plain(words.verb(group, dry_run=dry_run))}{stays}: {plain(group.because)}"
+        because = f": {plain(why)}" if (why := words.why(group, step)) else ""
+        yield f"  - {plain(words.verb(group, dry_run=dry_run))}{stays}{because}"
         yield from (f"    - differs: {plain(line)}" for line in group.guard)
         yield from (f"    - {'from' if group.id else 'of'} {name[:8]} “{plain(text)}”" for name, text in group.members)
     lines = [words.more_groups(step), *words.asked(step)]

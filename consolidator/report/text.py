@@ -69,7 +69,8 @@ def _groups(step: StepReport, *, dry_run: bool) -> Iterator[str]:
     for group in step.groups:
         stays = f' {(group.id or "")[:8]} "{group.text}"' if group.id else ""
         yield f"    - {words.verb(group, dry_run=dry_run)}{stays}"
-        yield f"      {group.because}"
+        if why := words.why(group, step):
+            yield f"      {why}"
         yield from (f"      differs: {line}" for line in group.guard)
         yield from (f'      {"from" if group.id else "of"} {name[:8]} "{text}"' for name, text in group.members)
     yield from (f"    {line}" for line in filter(None, [words.more_groups(step), *words.asked(step)]))

@@ -10,7 +10,7 @@ from math import floor, log10
 from consolidator.asked import Asked
 from consolidator.instants import to_datetime
 from consolidator.plan import STEPS
-from consolidator.report.merging import TO_ASK
+from consolidator.report.merging import TO_ASK, WAITING
 from consolidator.report.report import NIGHTS, SEEN, Example, Report, ScopeReport, StepReport
 from consolidator.report.tame import one_line
 from consolidator.scopes import canonical, spell
@@ -238,6 +238,12 @@ def verb(group: Example, *, dry_run: bool) -> str:
     """What becomes, or became, of a group of memories."""
     plain, past = _VERBS.get(group.verb, (group.verb, group.verb))
     return plain if dry_run else past
+
+
+def why(group: Example, step: StepReport) -> str:
+    """Why that became of a group; empty where one reason, told below, is that of all of its kind."""
+    alike = {each.because for each in step.groups if each.verb == group.verb}
+    return "" if group.verb in (TO_ASK, WAITING) and len(alike) == 1 else group.because
 
 
 def more_groups(step: StepReport) -> str:

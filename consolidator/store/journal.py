@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from consolidator.instants import format_instant
-from consolidator.plan import Merge, Plan, Result, content_hash
+from consolidator.plan import TOTALS, Merge, Plan, Result, content_hash
 from consolidator.store.engine import keyed
 from consolidator.store.tables import decisions, identities, memories, runs, tombstones
 from consolidator.store.writing import NOTES
@@ -21,7 +21,7 @@ _ROWS_AT_ONCE = 5_000
 def last_runs(conn: sa.Connection, limit: int) -> list[dict[str, Any]]:
     """The last runs, newest first, as JSON documents without their examples."""
     query = sa.select(runs).order_by(runs.c.started_at.desc(), runs.c.key.desc()).limit(limit)
-    return [_run(row) for row in conn.execute(query)]
+    return [_run(conn, row) for row in conn.execute(query).all()]
 
 
 def earlier_totals(conn: sa.Connection, limit: int) -> list[dict[str, int]]:
@@ -38,11 +38,10 @@ def earlier_totals(conn: sa.Connection, limit: int) -> list[dict[str, int]]:
 def run_document(conn: sa.Connection, key: int) -> dict[str, Any]:
     """One run as a JSON document with its whole report."""
     row = conn.execute(sa.select(runs).where(runs.c.key == key)).one()
-    return {**_run(row), "report": row.report}
+    return {**_run(conn, row), "report": row.report}
 
 
-def _run(row: sa.Row[Any]) -> dict[str, Any]:
-    report = row.report or {}
+def _run(conn: sa.Connection, row: sa.Row[Any]) -> dict[str, Any]:
     return {
         "run_id": row.run_id,
         "as_of": format_instant(row.as_of),
@@ -50,8 +49,16 @@ def _run(row: sa.Row[Any]) -> dict[str, Any]:
         "finished_at": row.finished_at and format_instant(row.finished_at),
         "undone_at": row.undone_at and format_instant(row.undone_at),
         "exit": row.exit_code,
-        "totals": report.get("totals"),
+        "totals": row.report.get("totals") if row.report else _journalled(conn, row.key),
     }
+
+
+def _journalled(conn: sa.Connection, run_key: int) -> dict[str, int]:
+    """What a run did that left no report, for it was killed: its decisions by their verb."""
+    each = sa.select(decisions.c.verb, decisions.c.table_name, decisions.c.row_a, decisions.c.row_b)
+    rows = each.where(decisions.c.run_key == run_key, decisions.c.verb.in_(TOTALS)).distinct().subquery()
+    counts = conn.execute(sa.select(rows.c.verb, sa.func.count()).group_by(rows.c.verb)).all()
+    return {name: count for name in TOTALS for verb, count in counts if verb == name}
 
 
 def decisions_of_run(conn: sa.Connection, key: int) -> Iterator[dict[str, Any]]:

@@ -21,6 +21,7 @@ from consolidator.store.overlay import Overlay
 from consolidator.store.tables import FRESH, OPEN, aliases, exposures, identities, memories, merge_sources, verdicts
 
 MOST_TRIES = 2
+CROWD = 50  # more than a model is ever asked about
 WAITING, REJECTED = "waiting", "rejected"
 
 
@@ -232,9 +233,14 @@ def found_distinct(conn: sa.Connection, scope_key: int) -> frozenset[Pair]:
 
 
 def _pairs_within(conn: sa.Connection, scope_key: int, groups: Sequence[Sequence[str]]) -> frozenset[Pair]:
+    """The pairs of these groups; of a crowd of equal texts only those that are both active, which are few."""
     keys = keys_of(conn, scope_key, {name for members in groups for name in members})
+    known = [[keys[name] for name in members if name in keys] for members in groups]
+    asked = keyed(conn, key=sorted({key for members in known if len(members) > CROWD for key in members}))
+    query = sa.select(memories.c.key).join(asked, memories.c.key == asked.c.key).where(memories.c.status == "active")
+    active = set(conn.scalars(query))
     return frozenset(
         (min(one, other), max(one, other))
-        for members in groups
-        for one, other in combinations([keys[name] for name in members if name in keys], 2)
+        for members in known
+        for one, other in combinations(members if len(members) <= CROWD else active.intersection(members), 2)
     )

@@ -90,7 +90,13 @@ def test_no_store(consolidate: Consolidate, tmp_path: Path, command: tuple[str, 
     """Only init and import make a store: every other command says where none is, and how to make one."""
     if command[0] in ("init", "import", "apply"):
         return
-    arguments = {"show": ["12345678"], "history": ["12345678"], "search": ["word"], "undo": ["last"]}
+    arguments = {
+        "show": ["12345678"],
+        "history": ["12345678"],
+        "search": ["word"],
+        "recall": ["word"],
+        "undo": ["last"],
+    }
     ids = ["12345678", "--yes"] if command == ("forget",) else ["12345678"]
     more = ids if command[0] in ("pin", "unpin", "restore", "forget") else arguments.get(command[0], [])
     consolidate("--store", tmp_path / "none.db", *command, *more).refused("none.db", "consolidate init")

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from consolidator.merging.contained import same_text
 from consolidator.merging.facts import facts_of, names_known
 from consolidator.merging.fold import fold
 from consolidator.merging.language import languages, number
+from consolidator.merging.secrets import find_secrets
 
 
 def found(content: str, *kinds: str, names: frozenset[str] = frozenset()) -> set[tuple[str, str]]:
@@ -338,3 +340,18 @@ def test_equal_decimals_have_one_form(value: object) -> None:
     from fractions import Fraction
 
     assert Fraction(number(Fraction(str(value)))) == Fraction(str(value))
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["a", "1", "1.", "1,", "1-", "1:", "1/", "a.", "a-", "a/", "/a", "a@", "a://", "a_", "A1 ", "`", "(",
+     '"', "\n", "[a]",
+     "五", "五年五月", "not ", "one ", "hundred thousand ", "password ", "key=", "ห้าไม่", "\U0001f600", "a\u0301"],
+)  # fmt: skip
+def test_no_text_takes_more_than_its_length(piece: str) -> None:
+    """What repeats itself is read in time that grows with its length: this ends, and soon."""
+    content = piece * 5_000
+    facts_of.__wrapped__(content)
+    names_known([content])
+    find_secrets(content)
+    same_text(content, f"{content}b")

@@ -120,8 +120,8 @@ MERGES = (
     ),
 )
 ASKED = Asked(
-    clusters=6, waiting={"the budget is spent: merge.budget.calls is 20": 1}, held_back=1, embedded=9, calls=5, kept=1, input_tokens=6210,
-    output_tokens=1480, usd=0.00136, model="claude-haiku-5-5", embedder="minilm-l6-int8",
+    clusters=6, waiting={"the budget is spent: merge.budget.calls is 20": 1}, held_back=1, embedded=9, calls=5, kept=1,
+    input_tokens=6210, output_tokens=1480, usd=0.00136, model="claude-haiku-5-5", embedder="minilm-l6-int8",
 )  # fmt: skip
 DEFAULT_BUDGET = "merge.budget is not set, so a night asks at most 20 times: at most $0.05 with claude-haiku-5-5"
 ADA = ScopePlan(
