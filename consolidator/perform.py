@@ -79,12 +79,19 @@ def _as_planned(store: Store, run: Run, part: ScopePlan, land: Land) -> ScopePla
     for one in part.paid:
         reply = Reply(one.text, one.input_tokens, one.output_tokens, one.model, one.stop)
         replies.keep(store, one.request, reply, one.members, at=run.as_of)
-    merges = tuple(land(one) if one.decisions else one for one in part.merges)
+    merges = tuple(land(one) if one.decisions else _left(one) for one in part.merges)
     waiting = Counter(one.because for one in merges if one.verdict == "waiting")
     then = part.asked
     asked = Asked(clusters=then.clusters, waiting=waiting, held_back=then.held_back, embedder=then.embedder)
     notes = {step: lines for step, lines in part.notes.items() if step != "merge"}  # they were about asking
     return replace(part, merges=merges, asked=asked, notes=notes)
+
+
+def _left(merge: Merge) -> Merge:
+    """What a plan only found: it waits for a night, where a text was still to be asked for."""
+    if merge.verdict == "waiting" and merge.how == "written":
+        return replace(merge, how="none", because="the plan holds no text for them; the next night asks")
+    return merge
 
 
 def perform(store: Store, plan: Plan, parts: Iterable[tuple[int, Callable[[Run], ScopePlan]]], tools: Tools) -> Result:

@@ -35,6 +35,8 @@ def test_json(eve: Consolidate) -> None:
                 assert len(step["examples"]) <= 5
                 assert (step["because_nothing"] is not None) == (not any(step["counts"].values()))
     assert dry.document["totals"] == real.document["totals"]
+    for scope in (*dry.document["scopes"], *real.document["scopes"]):
+        scope["steps"]["merge"].pop("asked")  # vectors are made for good by the real one alone
     assert dry.document["scopes"] == real.document["scopes"]
 
 
@@ -76,7 +78,8 @@ def test_apply(eve: Consolidate, copy_of_eve: Callable[[], str], consolidate: Co
     other = copy_of_eve()
     run = consolidate("--store", other, "run", "--json").document
     assert applied["totals"] == run["totals"]
-    assert eve("export").out == consolidate("--store", other, "export").out
+    values = ("export", "--format", "json")  # without vectors, which only a night makes
+    assert eve(*values).out == consolidate("--store", other, *values).out
 
 
 def test_apply_decides_nothing(eve: Consolidate, eve_url: str, tmp_path: Path) -> None:
