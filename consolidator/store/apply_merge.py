@@ -24,13 +24,13 @@ from consolidator.store.tables import (
     aliases,
     associations,
     attributions,
-    embeddings,
     exposures,
     identities,
     memories,
     merge_sources,
     tombstones,
 )
+from consolidator.store.vectors import write_vectors
 from consolidator.store.verdicts import Finding, all_here, settle, write_finding
 from consolidator.store.writing import JUDGED, write_journal, write_rows
 
@@ -75,7 +75,8 @@ def apply_merge(
             _write_beside(conn, part.key, done)
             target = made.get(merge.target or 0, merge.target)
             if vector is not None and made:
-                _write_vector(conn, made[merge.target or 0], *vector)
+                model, values = vector
+                write_vectors(conn, model, [made[merge.target or 0]], values[None])
             found = Finding(merge.ids, merge.verdict, plan.as_of, merge.tries, merge.because or None)
             note = write_finding(conn, part.key, found)
             write_journal(conn, run, part.key, done, beside={"verdicts": [note]})
@@ -255,12 +256,3 @@ def write_sources(conn: sa.Connection, key: int, sources: Iterable[Sequence[int]
     rows = [{"memory_key": key, "source_key": source, "at": at} for source, at in sources]
     if rows:
         conn.execute(sa.insert(merge_sources), rows)
-
-
-def _write_vector(conn: sa.Connection, key: int, model: str, vector: NDArray[np.float32]) -> None:
-    same = sa.and_(embeddings.c.memory_key == key, embeddings.c.model == model)
-    if conn.scalar(sa.select(embeddings.c.dimension).where(same)) is None:
-        stored = np.ascontiguousarray(vector, "<f4")
-        conn.execute(
-            sa.insert(embeddings).values(memory_key=key, model=model, dimension=stored.size, vector=stored.tobytes())
-        )
