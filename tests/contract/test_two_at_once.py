@@ -58,13 +58,16 @@ def test_a_scope_is_held_by_one_night(copy_of_eve: Copy) -> None:
     """Another one leaves it out with exit code 11, does the scopes that are free, and is told who holds it."""
     url = copy_of_eve()
     there = night_of_one(copy_of_eve())
-    child = night_that_pauses(url)
+    child = night_that_pauses(url, before='{"project":"山","user":"åsa 🦉"}')  # the last in turn: nothing waits there
     child.wait_until_paused()
     with open_store(url, mode="write") as store:
+        before = exported(store, EVE)
         result = night(store, EVE)
         assert result.exit_code == 11
         assert "another night holds this scope" in str(result.error)
-        assert [part.scope for part in result.plan.scopes] == ['{"project":"山","user":"åsa 🦉"}']
+        assert [part.scope for part in result.plan.scopes] == ["{}"]
+        assert not any(outcome.applied for outcome in result.outcomes.values())  # the child had been there
+        assert exported(store, EVE) == before
     child.go_on()
     assert child.wait().said == "0"
     assert looked_at(url, EVE) == there
