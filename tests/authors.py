@@ -12,7 +12,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from consolidator.decide import decide_scope
-from consolidator.plan import STEPS, Merge, Plan, ScopePlan
+from consolidator.plan import STEPS, Merge, Plan, ScopePlan, members_hash
 from consolidator.store.apply import apply_scope, finish
 from consolidator.store.apply_merge import Landed, apply_merge, finish_pass
 from consolidator.store.clocks import read_clock
@@ -134,7 +134,7 @@ def night(
                 clock = read_clock(conn, part.key, now=plan.as_of, rates=RATES)
                 settled = decide_merge(Overlay(conn), part, merge, key=-number, clock=clock, now=plan.as_of)
             landed.append(_land(store, plan, part, settled, run, keys, vector=vector))
-        finish_pass(store, plan, seen_by(part, sight), [left(each) for each in landed], run)
+        finish_pass(store, plan, seen_by(part, sight, merges), [left(each) for each in landed], run)
         finish(store, run, finished_at=plan.as_of, exit_code=0, report={})
     return Night(run.run_id, plan, sight, tuple(landed))
 
@@ -150,7 +150,7 @@ def planned(store: Store, at: float, *answers: Answer, steps: Sequence[str] = MA
         for number, merge in enumerate(proposed(rows, part, answers, sight, now=plan.as_of), 1):
             merges.append(decide_merge(rows, part, merge, key=-number, clock=clock, now=plan.as_of))
             rows.take(merges[-1].decisions)
-    return replace(plan, scopes=(replace(seen_by(part, sight), merges=tuple(merges)),))
+    return replace(plan, scopes=(replace(seen_by(part, sight, merges), merges=tuple(merges)),))
 
 
 def applied(store: Store, plan: Plan) -> Night:
@@ -182,8 +182,11 @@ def left(landed: Landed) -> Merge:
     return replace(landed.merge, verdict="waiting", because=landed.stale, decisions=())
 
 
-def seen_by(part: ScopePlan, sight: Sight) -> ScopePlan:
-    return replace(part, looked_at=sight.fresh, settled=sight.gone)
+def seen_by(part: ScopePlan, sight: Sight, merges: Iterable[Merge]) -> ScopePlan:
+    """As a real pass closes: what waited and does not any more, in other groups or none, is settled."""
+    still = {members_hash(merge.ids) for merge in merges}
+    settled = {members_hash(one.ids) for one in sight.open} - still
+    return replace(part, looked_at=sight.fresh, settled=tuple(sorted({*sight.gone, *settled})))
 
 
 def new_run(plan: Plan) -> Run:
