@@ -12,8 +12,22 @@ import typer
 from typer.core import TyperGroup
 
 import consolidator
-from consolidator.cli import care, collect, embed, files, look, nights, notify, output, recall, runs, show, stores
-from consolidator.cli.session import start
+from consolidator.cli import (
+    care,
+    collect,
+    embed,
+    files,
+    look,
+    nights,
+    notify,
+    output,
+    recall,
+    runs,
+    settings,
+    show,
+    stores,
+)
+from consolidator.cli.session import Options, start
 from consolidator.errors import BadSettings, ConsolidatorError
 
 TRACEBACK_VARIABLE = "CONSOLIDATOR_TRACEBACK"
@@ -44,6 +58,7 @@ COMMANDS: dict[str, Callable[..., object] | None] = {
     "history": show.history,
     "graph": look.graph,
     "notify": None,  # a group of its own
+    "settings": None,  # a group of its own
 }
 
 
@@ -74,6 +89,12 @@ messages = typer.Typer(rich_markup_mode=None)
 messages.command("test")(notify.test)
 messages.command("outbox")(notify.outbox)
 app.add_typer(messages, name="notify", help="Try a channel for messages; see and send what waits.")
+own = typer.Typer(rich_markup_mode=None)
+own.command("check")(settings.check)
+own.command("example")(settings.example)
+own.command("schema")(settings.schema)
+own.command("reference")(settings.reference)
+app.add_typer(own, name="settings", help="Check the settings, and see what they lead to.")
 
 
 @app.callback(invoke_without_command=True)
@@ -116,7 +137,10 @@ def consolidate(
     if ctx.invoked_subcommand is None:
         output.emit(ctx.get_help())
         raise typer.Exit
-    ctx.obj = start(store, settings)
+    if ctx.invoked_subcommand == "settings":  # says itself what is wrong with them
+        ctx.obj = Options(store, settings)
+    else:
+        ctx.obj = start(store, settings)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

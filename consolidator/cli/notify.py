@@ -1,15 +1,12 @@
 """Commands about messages: notify test, notify outbox."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from consolidator.cli.output import emit, emit_json, emit_table, note
-from consolidator.cli.session import JsonOption, Session, clock
+from consolidator.cli.session import JsonOption, clock
 from consolidator.errors import ConsolidatorError
-
-if TYPE_CHECKING:
-    from consolidator.notify.channels import Channel
 
 PARTLY = 3
 
@@ -30,7 +27,7 @@ def test(
     from consolidator.notify.channels import shown
     from consolidator.notify.deliver import chosen, try_channel
 
-    found = chosen(channels_of(ctx.obj), [channel])[channel]
+    found = chosen(ctx.obj.settings.channels, [channel])[channel]
     outcome = try_channel(channel, found, now=clock(), emit=emit)
     if not outcome.delivered:
         raise ConsolidatorError(f"{channel} ({shown(found)}): not sent: {outcome.reason}")
@@ -58,7 +55,7 @@ def outbox(
     from consolidator.notify.deliver import drain
     from consolidator.store.outbox import listed
 
-    channels = channels_of(ctx.obj)
+    channels = ctx.obj.settings.channels
     code = 0
     with ctx.obj.open("write" if retry else "read") as store:
         if retry:
@@ -83,15 +80,6 @@ def outbox(
     elif found:
         emit_table(("created", "channel", "part", "state", "tries", "next", "what, and why"), list(map(_row, found)))
     return code
-
-
-def channels_of(session: Session) -> "dict[str, Channel]":
-    """The channels of the settings in use."""
-    from consolidator.notify.channels import placed
-
-    if session.settings_file is None:
-        return dict(session.settings.channels)
-    return placed(session.settings.channels, session.settings_file.absolute().parent)
 
 
 def _row(each: dict[str, Any]) -> tuple[object, ...]:

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
@@ -39,6 +39,13 @@ OutputOption = Annotated[
 ]
 IdsArgument = Annotated[list[str], typer.Argument(metavar="ID...", help="Ids, or their first 8 or more characters.")]
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="An id, or its first 8 or more characters.")]
+
+
+class Options(NamedTuple):
+    """The options before the command, as given."""
+
+    store: str | None
+    settings_file: Path | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +97,28 @@ class Session:
 
 
 def start(store: str | None, settings_file: Path | None) -> Session:
-    """The session of a command. BadInput where the settings cannot be used."""
-    from consolidator.settings import FILE_NAME, Settings, load_settings
+    """The session of a command. BadSettings where the settings cannot be used."""
+    from consolidator.settings import Settings, load_settings
 
-    if settings_file is None:
-        settings_file = _config_folder() / FILE_NAME
-        if not settings_file.exists():
-            return Session(store, Settings(), None)
-    return Session(store, load_settings(settings_file), settings_file)
+    found = settings_in_use(settings_file)
+    return Session(store, load_settings(found) if found else Settings(), found)
+
+
+def settings_in_use(named: Path | None) -> Path | None:
+    """The settings file: the one that is named, else the one in the configuration folder, where it is there."""
+    if named is not None:
+        return named
+    usual = usual_settings()
+    return usual if usual.exists() else None
+
+
+def usual_settings() -> Path:
+    """Where settings are looked for that nobody named."""
+    import platformdirs
+
+    from consolidator.settings import FILE_NAME
+
+    return platformdirs.user_config_path(FOLDER) / FILE_NAME
 
 
 def default_store() -> Path:
@@ -105,12 +126,6 @@ def default_store() -> Path:
     import platformdirs
 
     return platformdirs.user_data_path(FOLDER) / FILE
-
-
-def _config_folder() -> Path:
-    import platformdirs
-
-    return platformdirs.user_config_path(FOLDER)
 
 
 def clock() -> int:

@@ -1,8 +1,7 @@
 """Channels: where messages go. Their addresses and tokens are secrets, which no log, error or listing repeats."""
 
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Annotated, Literal
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
@@ -15,7 +14,7 @@ _SHORTEST_SECRET = 6  # shorter parts of an address are names that others have t
 
 
 class _Channel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
 class AppriseChannel(_Channel):
@@ -145,16 +144,6 @@ def shown(channel: Channel) -> str:
             return f"file {channel.path}"
         case StdoutChannel():
             return "stdout"
-
-
-def placed(channels: Mapping[str, Channel], folder: Path) -> dict[str, Channel]:
-    """The channels of a settings file in that folder: a file's relative path is relative to it."""
-    return {
-        name: channel.model_copy(update={"path": str(folder / Path(channel.path).expanduser())})
-        if isinstance(channel, FileChannel)
-        else channel
-        for name, channel in channels.items()
-    }
 
 
 def hide(text: str, channel: Channel) -> str:

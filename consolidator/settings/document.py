@@ -19,14 +19,11 @@ _EXAMPLE = "write e.g. `report: summary`"
 
 class Document(NamedTuple):
     """
-    data: as written. lines: of each path, from 1. plain: the paths of texts without quotes or tag.
-
-    problems: what of it was left out, and why.
+    data: as written. lines: of each path, from 1. problems: what of it was left out, and why.
     """
 
     data: dict[str, Any]
     lines: dict[Path, int]
-    plain: frozenset[Path]
     problems: tuple[Problem, ...]
 
 
@@ -48,7 +45,7 @@ def read_document(text: str) -> Document:
     """The data of a text; of one without any, no data. Unreadable says what is wrong with it as a whole."""
     root = _compose(text)
     if root is None or (root.tag == f"{_TAG}null" and root.value == ""):
-        return Document({}, {}, frozenset(), ())
+        return Document({}, {}, ())
     reader = _Reader()
     if root.tag != f"{_TAG}map":
         kind = {f"{_TAG}seq": "a list"}.get(root.tag, "a single value")
@@ -57,7 +54,7 @@ def read_document(text: str) -> Document:
         data = reader.value(root, ())
     except (_TooMuch, RecursionError):
         raise Unreadable("too much of it: aliases that repeat each other, or groups in groups without end") from None
-    return Document(data, reader.lines, frozenset(reader.plain), tuple(reader.problems))
+    return Document(data, reader.lines, tuple(reader.problems))
 
 
 def reread(text: str) -> Any:
@@ -87,6 +84,8 @@ def _compose(text: str) -> Any:
             problem = "a tab where YAML wants spaces; indent with spaces"
         elif "another document" in problem:
             problem = "a second document begins; settings are one"
+        elif error.problem_mark and "${" in "".join(text.splitlines()[error.problem_mark.line :][:1]):
+            problem += "; within { } and [ ] a value with ${NAME} needs quotes"
         raise Unreadable(f"{line}not readable as YAML: {problem}") from None
     except (YAMLError, ValueError) as error:
         raise Unreadable(f"not readable as YAML: {' '.join(str(error).split())}") from None
@@ -105,7 +104,6 @@ class _Reader:
 
     def __init__(self) -> None:
         self.lines: dict[Path, int] = {}
-        self.plain: set[Path] = set()
         self.problems: list[Problem] = []
         self._nodes = 0
         self._constructor = _constructor()
@@ -121,13 +119,10 @@ class _Reader:
         if tag == f"{_TAG}seq":
             return [self.value(item, (*path, index)) for index, item in enumerate(node.value)]
         try:
-            value = _scalar(node, self._constructor)
+            return _scalar(node, self._constructor)
         except ValueError as error:
             self.problems.append(Problem(path, str(error), self.lines[path]))
             return None
-        if isinstance(value, str) and node.style is None:
-            self.plain.add(path)
-        return value
 
     def _mapping(self, node: Any, path: Path) -> dict[str, Any]:
         data: dict[str, Any] = {}

@@ -12,6 +12,7 @@ from consolidator.settings.kinds import near
 from consolidator.settings.problems import Path, Problem, as_written, spelled
 from consolidator.settings.references import Elsewhere
 from consolidator.settings.shape import FILE_SUFFIX, Shape, fields, keys, may_be_in_a_file, of_model
+from consolidator.settings.shown import without_password
 
 _NOUNS = {float: "a number", int: "a whole number", bool: "true or false", str: "a text", SecretStr: "a text"}
 _OFTEN_MEANT = {"yes": "true", "on": "true", "no": "false", "off": "false"}
@@ -37,6 +38,8 @@ def explain(
 ) -> Iterator[Problem]:
     """The problem that each of pydantic's errors is; without lines."""
     for error in errors:
+        if error["type"] == "too_short" and any(error["loc"] == each["loc"][:-1] for each in errors):
+            continue  # only because what is in it is wrong
         where = _locate(model, error["loc"], data)
         path, what = _sentence(model, error, where, sources.get(where.path))
         yield Problem(path, what)
@@ -69,13 +72,14 @@ def _locate(model: type[BaseModel], location: tuple[str | int, ...], data: Any) 
 def _sentence(model: type[BaseModel], error: Any, where: Where, source: Elsewhere | None) -> tuple[Path, str]:
     value, kind, limits = error["input"], error["type"], error.get("ctx", {})
     path, shape = where.path, where.shape
-    shown = source.written if source and not source.file else None if where.hidden else as_written(value)
+    hidden = where.hidden or (source is not None and source.file is not None)
+    shown = None if hidden else source.written if source else without_password(as_written(value))
     subject = "" if shown is None else f"{shown} is "
     if where.is_name:
         kind_of = spelled(path[:-1]).removesuffix("s")
         return path[:-1], f"{path[-1]!r} is no name for a {kind_of}; use letters, digits, dots and dashes"
     if kind == "extra_forbidden":
-        return path, f"unknown; {_nearest(model, where)}"
+        return path, f"unknown; {_nearest(model, where, value)}"
     if kind in ("union_tag_not_found", "union_tag_invalid") and shape:
         types = (get_args(each.model_fields["type"].annotation)[0] for each in shape.groups)
         return (*path, "type"), f"must be one of {', '.join(types)}"
@@ -148,7 +152,7 @@ def _below(where: Where) -> str:
     return "indent its names below it"
 
 
-def _nearest(model: type[BaseModel], where: Where) -> str:
+def _nearest(model: type[BaseModel], where: Where, value: Any) -> str:
     """The key that was probably meant: of this group, else of another; else those that are known here."""
     *parent, wrong = where.path
     here = keys(where.group) if where.group else []
@@ -156,14 +160,15 @@ def _nearest(model: type[BaseModel], where: Where) -> str:
     if likely:
         return f"did you mean {likely if where.hidden else spelled((*parent, likely))}?"
     everywhere: dict[str, Path] = {}
-    for path in _paths(model, ()):
-        everywhere.setdefault(str(path[-1]), path)
+    for path, shape in _paths(model, ()):
+        if isinstance(value, Mapping) == bool(shape.groups):
+            everywhere.setdefault(str(path[-1]), path)
     likely = None if where.hidden else near(str(wrong), everywhere)
     return f"did you mean {spelled(everywhere[likely])}?" if likely else f"known here: {', '.join(here)}"
 
 
-def _paths(group: type[BaseModel], path: Path) -> Iterator[Path]:
+def _paths(group: type[BaseModel], path: Path) -> Iterator[tuple[Path, Shape]]:
     for name, shape in fields(group):
-        yield (*path, name)
+        yield (*path, name), shape
         if len(shape.groups) == 1:
             yield from _paths(shape.groups[0], (*path, name))

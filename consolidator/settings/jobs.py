@@ -16,6 +16,7 @@ from consolidator.settings.kinds import (
     Steps,
     TimeOfDay,
     Zone,
+    group,
 )
 
 JobName = Literal["consolidate", "shift", "collect", "report", "purge", "backup"]
@@ -29,7 +30,8 @@ class Job(Section):
     at: TimeOfDay | None = Field(None, description="every day at this time", examples=["03:30"])
     cron: Cron | None = Field(
         None,
-        description="or at the times of a cron expression: minute, hour, day of the month, month, day of the week",
+        description="or, without `at`, at the times of a cron expression: "
+        "minute, hour, day of the month, month, day of the week",
         examples=["30 3 * * MON-FRI"],
     )
     time_zone: Zone | None = Field(
@@ -59,30 +61,25 @@ class Job(Section):
     @classmethod
     def _one_of_two(cls, given: Any) -> Any:
         """The default of one gives way where the other is given."""
-        if isinstance(given, dict) and ("at" in given) != ("cron" in given):
-            name, other = ("at", "cron") if "at" in given else ("cron", "at")
-            return given | {other: cls.model_fields[other].default if given[name] is None else None}
-        return given
+        if not isinstance(given, dict):
+            return given
+        given = {name: value for name, value in given.items() if value is not None or name not in ("at", "cron")}
+        missing = {"at", "cron"} - given.keys()
+        return given | dict.fromkeys(missing) if len(missing) == 1 else given
 
     @field_validator("cron")
     @classmethod
     def _not_both(cls, cron: str | None, info: ValidationInfo) -> str | None:
-        if cron is not None and info.data.get("at") is not None:
+        if cron is not None and info.data.get("at", "wrong") is not None:
             raise ValueError("`at` is given too; leave one of them out")
-        return cron
-
-    @field_validator("cron")
-    @classmethod
-    def _some_time(cls, cron: str | None, info: ValidationInfo) -> str | None:
-        if cron is None and info.data.get("at", "wrong") is None and info.data.get("enabled"):
-            raise ValueError("is missing, and so is `at`; give one of them, or enabled: false")
         return cron
 
     @property
     def expression(self) -> str:
-        """When it is due, as a cron expression; empty where no time is set."""
-        if self.cron is not None or self.at is None:
-            return self.cron or ""
+        """When it is due, as a cron expression."""
+        if self.cron is not None:
+            return self.cron
+        assert self.at is not None  # every kind of job has a default for one of them
         hour, minute = self.at.split(":")
         return f"{int(minute)} {int(hour)} * * *"
 
@@ -151,7 +148,7 @@ class BackupJob(Job):
     folder: FilePath | None = Field(
         None,
         validate_default=True,
-        description="where the copies go: from the folder of this file",
+        description="where the copies go",
         examples=["/var/backups/consolidator"],
     )
     keep: Annotated[int, Is("a whole number of copies")] = Field(
@@ -167,11 +164,15 @@ class BackupJob(Job):
 
 
 class Jobs(Section):
-    """What is done by itself. Each job can be left out, changed, or turned off by `enabled: false`."""
+    """
+    What is done by itself. Each job can be left out, changed, or turned off by `enabled: false`.
 
-    consolidate: ConsolidateJob = ConsolidateJob()
-    shift: ShiftJob = ShiftJob()
-    collect: CollectJob = CollectJob()
-    report: ReportJob = ReportJob()
-    purge: PurgeJob = PurgeJob()
-    backup: BackupJob = BackupJob()
+    All have the settings of the first, but for its steps.
+    """
+
+    consolidate: ConsolidateJob = group()
+    shift: ShiftJob = group()
+    collect: CollectJob = group()
+    report: ReportJob = group()
+    purge: PurgeJob = group()
+    backup: BackupJob = group()

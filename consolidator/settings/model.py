@@ -4,9 +4,11 @@ Every setting: its name, its bounds, its default and what it is for. The only pl
 What reads, explains and shows settings, and the pages that are made of them, follow from these classes.
 """
 
-from typing import Annotated, Literal
+import re
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator
 
 from consolidator.notify.channels import Channel, http_address
 from consolidator.settings.jobs import Jobs
@@ -21,12 +23,49 @@ from consolidator.settings.kinds import (
     Section,
     StoreUrl,
     Zone,
+    group,
 )
 
 FILE_NAME = "schedules.yaml"
+
+
+def _spelled(pattern: str, what: str) -> Any:
+    """A validator: how a model may be named in a file. Values that the program makes are not asked."""
+
+    def check(text: str, info: ValidationInfo) -> str:
+        if info.context is not None and not re.fullmatch(pattern, text):
+            raise ValueError(f"{text!r} is not {what}")
+        return text
+
+    return AfterValidator(check)
+
+
+def _address(text: str, info: ValidationInfo) -> str:
+    if info.context is not None:
+        try:
+            parts = urlsplit(text)
+            sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            sound = False
+        if not sound:
+            raise ValueError("not a URL; write e.g. http://localhost:11434/v1")
+    return text
+
+
 Factor = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
-ModelName = Annotated[str, Field(min_length=1), Is("the name of a model")]
-Address = Annotated[str, Field(min_length=1), Is("a URL")]
+Embedder = Annotated[
+    str,
+    Field(min_length=1),
+    _spelled(r"minilm|none|openai:\S(.*\S)?", "minilm, openai:NAME or none"),
+    Is("the name of a model"),
+]
+Writer = Annotated[
+    str,
+    Field(min_length=1),
+    _spelled(r"auto|none|(anthropic|openai)(:.+)?", "auto, none, anthropic, openai, anthropic:NAME or openai:NAME"),
+    Is("the name of a model"),
+]
+Address = Annotated[str, Field(min_length=1), AfterValidator(_address), Is("a URL")]
 Tokens = Annotated[int, Field(ge=0)]
 
 
@@ -45,7 +84,7 @@ class Rates(Section):
 class Embedding(Section):
     """How memories get the vectors by which they are compared."""
 
-    model: ModelName | None = Field(
+    model: Embedder | None = Field(
         None,
         description="minilm (on this machine, without a key), none (words alone) or openai:NAME; "
         "without it the model that the store's vectors are of, else minilm",
@@ -57,7 +96,7 @@ class Embedding(Section):
         examples=["http://localhost:11434/v1"],
     )
     api_key: SecretStr | None = Field(
-        None, description="without it $OPENAI_API_KEY", examples=["${OPENAI_API_KEY}"], repr=False
+        None, description="without it $OPENAI_API_KEY", examples=["${EMBEDDING_KEY}"], repr=False
     )
     timeout_seconds: float = Field(30, gt=0, le=3600, description="how long one request may take")
 
@@ -81,7 +120,7 @@ class Price(Section):
 class Merge(Section):
     """How memories that say the same are written once."""
 
-    model: ModelName = Field(
+    model: Writer = Field(
         "auto",
         description="auto (the provider whose key is set, Anthropic first, else none), none, anthropic, openai, "
         "or anthropic:NAME or openai:NAME",
@@ -97,14 +136,14 @@ class Merge(Section):
     api_key: SecretStr | None = Field(
         None,
         description="without it $ANTHROPIC_API_KEY or $OPENAI_API_KEY",
-        examples=["${ANTHROPIC_API_KEY}"],
+        examples=["${MERGE_KEY}"],
         repr=False,
     )
     timeout_seconds: float = Field(120, gt=0, le=3600, description="how long one request may take")
     retries: int = Field(5, ge=0, le=20, description="how often a request that failed is tried again")
     concurrency: int = Field(4, ge=1, le=64, description="requests at once")
-    budget: Budget = Field(Budget(calls=20), description="What a run may cost; null: no limit of this kind.")
-    budget_per_scope: Budget = Field(Budget(), description="What each scope of a run may cost.")
+    budget: Budget = group("What a run may cost; null: no limit of this kind.", calls=20)
+    budget_per_scope: Budget = group("What each scope of a run may cost.")
     prices: dict[str, Price] = Field(
         {},
         description="What models cost that are not known, or cost you something else: by the name of the model.",
@@ -193,9 +232,9 @@ class Settings(Section):
         description="Where the times of jobs are local. Without it: this machine's time zone.",
         examples=["Europe/Helsinki"],
     )
-    rates: Rates = Field(Rates())
-    embedding: Embedding = Field(Embedding())
-    merge: Merge = Field(Merge())
+    rates: Rates = group()
+    embedding: Embedding = group()
+    merge: Merge = group()
     report: Level = Field(
         "detailed",
         description="How much `consolidate run` prints: off, errors (only what went wrong), summary (one to three "
@@ -213,8 +252,8 @@ class Settings(Section):
         description="How a language model is to sound where it writes summaries. Without it: friendly and plain.",
         examples=["A dry night porter who calls me Captain."],
     )
-    jobs: Jobs = Field(Jobs())
-    service: Service = Field(Service())
-    watch: Watch = Field(Watch())
-    ping: Ping = Field(Ping())
-    metrics: Metrics = Field(Metrics())
+    jobs: Jobs = group()
+    service: Service = group()
+    watch: Watch = group()
+    ping: Ping = group()
+    metrics: Metrics = group()

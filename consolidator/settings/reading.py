@@ -19,7 +19,7 @@ from consolidator.settings.references import Elsewhere, Resolved, resolve, say_i
 from consolidator.settings.shape import of_model
 
 MOST_PROBLEMS = 50
-_NOT_A_VALUE_OF_ITS_TYPE = {"int_type", "float_type", "bool_type"}
+_OF_A_WRONG_TYPE = {"int_type", "float_type", "bool_type"}
 
 
 class Reading(NamedTuple):
@@ -72,25 +72,21 @@ def _read(text: str, name: str, environ: Mapping[str, str] | None, folder: FileP
     document = read_document(text)
     resolved = resolve(document, of_model(Settings), environ=os.environ if environ is None else environ, folder=folder)
     context = _names(resolved.data) | ({"folder": folder} if placed else {})
-    settings, errors = _validate(document, resolved, context)
+    settings, errors = _validate(resolved, context)
     problems = [*document.problems, *resolved.problems, *_explained(document, resolved, errors)]
     if settings is None or problems:
         raise BadSettings([f"{name}: {line}" for line in _told(problems)])
     return Reading(settings, document.lines, resolved.sources, resolved.notes)
 
 
-def _validate(document: Document, resolved: Resolved, context: Mapping[str, Any]) -> tuple[Settings | None, list[Any]]:
-    """The settings, or pydantic's errors. What a variable gives without quotes is a number where one is wanted."""
+def _validate(resolved: Resolved, context: Mapping[str, Any]) -> tuple[Settings | None, list[Any]]:
+    """The settings, or pydantic's errors. What a variable gives is a number where one is wanted."""
     try:
         return Settings.model_validate(resolved.data, context=context), []
     except ValidationError as first:
         errors = first.errors(include_url=False)
     numbers = [
-        error["loc"]
-        for error in errors
-        if error["type"] in _NOT_A_VALUE_OF_ITS_TYPE
-        and error["loc"] in resolved.sources
-        and error["loc"] in document.plain
+        error["loc"] for error in errors if error["type"] in _OF_A_WRONG_TYPE and error["loc"] in resolved.sources
     ]
     if not numbers:
         return None, errors
@@ -124,8 +120,10 @@ def _names(data: Mapping[str, Any]) -> dict[str, Any]:
     }
     scopes = data.get("scopes")
     if isinstance(scopes, list):
-        with suppress(ValueError, AttributeError):  # said where it is wrong
-            context["scopes"] = [canonical(parse_scope(scope)) for scope in scopes]
+        context["scopes"] = []
+        for scope in scopes:
+            with suppress(ValueError, AttributeError):  # said where it is wrong
+                context["scopes"].append(canonical(parse_scope(scope)))
     return context
 
 

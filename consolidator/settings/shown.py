@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, SecretStr
 
+from consolidator.scopes import spell
 from consolidator.settings.problems import Path
 from consolidator.settings.references import Elsewhere
 from consolidator.settings.yaml import flow
@@ -93,6 +94,8 @@ def _masked(value: Any, path: Path, sources: Mapping[Path, Elsewhere]) -> Any:
     source = sources.get(path)
     if source and source.file is None and any(_SECRET_NAME.search(name) for name in source.names):
         return source.written
+    if path[-2:-1] == ("scopes",) and isinstance(path[-1], int):
+        return spell(value)
     return without_password(value) if isinstance(value, str) else value
 
 

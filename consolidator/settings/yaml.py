@@ -33,5 +33,11 @@ def scalar(value: Any) -> str:
     """A text, number, true, false or null."""
     if isinstance(value, str):
         plain = _PLAIN.fullmatch(value) and value.casefold() not in _TAKEN and ": " not in value
-        return value if plain else json.dumps(value, ensure_ascii=False)
+        return value if plain else f'"{"".join(map(_escaped, value))}"'
     return json.dumps(value)
+
+
+def _escaped(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    return character if character.isprintable() else f"\\U{ord(character):08x}"

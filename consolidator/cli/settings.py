@@ -1,0 +1,173 @@
+"""Commands about the settings: settings check, schema, example, reference."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from consolidator.cli.output import emit, emit_json, emit_table, note, send
+from consolidator.cli.session import JsonOption, Options, OutputOption, Session, clock, settings_in_use, usual_settings
+from consolidator.errors import BadInput, BadSettings
+from consolidator.instants import format_instant, to_datetime
+
+if TYPE_CHECKING:
+    from consolidator.settings import Reading, Settings
+    from consolidator.settings.duty import Duty
+
+
+def check(ctx: typer.Context, json: JsonOption = False) -> None:
+    """
+    Show the settings in force, secrets hidden, and when each job is due next.
+
+    Where something is wrong, all of it is said, a line each, and the exit code is 2.
+
+    \b
+    Example:
+        consolidate settings check
+    """
+    from consolidator.settings.duty import JOB_NAMES, duties, local_zone
+    from consolidator.settings.shown import lines_of, masked, origins
+
+    options: Options = ctx.obj
+    file = settings_in_use(options.settings_file)
+    reading = _read(file)
+    session = Session(options.store, reading.settings, file)
+    problems, means = _means(reading.settings)
+    if problems:
+        raise BadSettings(f"{file}: {problem}" for problem in problems)
+    due = duties(reading.settings, local_zone())
+    now = clock()
+    shown = masked(reading.settings, reading.sources)
+    if json:
+        jobs = {name: _next(due[name], now) if name in due else None for name in JOB_NAMES}
+        emit_json(
+            {
+                "file": str(file) if file else None,
+                "settings": shown,
+                "store": _store(session.url),
+                "means": means,
+                "next": jobs,
+                "notes": reading.notes,
+            }
+        )
+        return
+    for text in reading.notes:
+        note(text)
+    emit(f"# {file}: nothing is wrong. What has no remark has its default." if file else _none_given())
+    emit("\n".join(lines_of(shown, origins(reading.lines, reading.sources))))
+    emit("\nWhat they lead to:\n")
+    emit_table(("what", "how"), [("store", _store(session.url)), *means.items()])
+    emit("")
+    rows = [_row(due[name], now) if name in due else (name, "off", "", "", "") for name in JOB_NAMES]
+    emit_table(("job", "next", "in the time zone", "on", "tells"), rows)
+
+
+def schema(output: OutputOption = None) -> None:
+    """
+    Print a JSON Schema of the settings, by which editors help to write them.
+
+    \b
+    Example:
+        consolidate settings schema -o schedules.schema.json
+    """
+    from consolidator.report.document import dumps
+    from consolidator.settings.schema import json_schema
+
+    send(dumps(json_schema()), output)
+
+
+def example(output: OutputOption = None) -> None:
+    """
+    Print a settings file with every setting, its default and what it is for.
+
+    \b
+    Example:
+        consolidate settings example -o schedules.yaml
+    """
+    from consolidator.settings.example import example
+
+    send(example().rstrip("\n"), output)
+
+
+def reference(output: OutputOption = None) -> None:
+    """
+    Print a page about every setting, in Markdown.
+
+    \b
+    Example:
+        consolidate settings reference -o settings.md
+    """
+    from consolidator.settings.reference import reference
+
+    send(reference().rstrip("\n"), output)
+
+
+def _none_given() -> str:
+    return f"# No settings are given, so all have their defaults; {usual_settings()} would be read."
+
+
+def _read(file: Path | None) -> "Reading":
+    from consolidator.settings import Reading, Settings, read_settings
+
+    return read_settings(file) if file else Reading(Settings(), {}, {}, ())
+
+
+def _means(settings: "Settings") -> tuple[list[str], dict[str, str]]:
+    """What is wrong with the models that are named, and which are used."""
+    problems: list[str] = []
+    means: dict[str, str] = {}
+    for what, find in (("merge", _writer), ("embedding", _embedder)):
+        try:
+            means[what] = find(settings)
+        except BadInput as error:
+            problems.append(str(error))
+    return problems, means
+
+
+def _writer(settings: "Settings") -> str:
+    from consolidator.llm.choose import model_of
+
+    choice = model_of(settings.merge, os.environ)
+    if choice.model is None:
+        return f"no language model: {choice.why}"
+    cost = "" if choice.price else "; what it costs is not known"
+    return f"{choice.model.provider}:{choice.model.name}, {settings.merge.mode}{cost}"
+
+
+def _embedder(settings: "Settings") -> str:
+    from consolidator.embedding.choose import embedder_of, spell
+
+    choice = embedder_of(settings.embedding, None, os.environ)
+    if choice.model is None or choice.embedder is None:
+        return f"words alone: {choice.why}"
+    return spell(choice.model) + ("" if settings.embedding.model else ", or the model that the store's vectors are of")
+
+
+def _store(url: str) -> str:
+    from consolidator.store.urls import parse_url, shown
+
+    return shown(parse_url(url))
+
+
+def _next(duty: "Duty", now: int) -> dict[str, Any]:
+    from consolidator.schedule.calendar import due_after
+
+    first = next(due_after(duty.cron, duty.zone, now))
+    return {
+        "day": first.day.isoformat(),
+        "at": format_instant(first.at),
+        "local": f"{to_datetime(first.at).astimezone(duty.zone):%Y-%m-%d %H:%M}",
+        "time_zone": duty.zone.key,
+        "cron": duty.cron,
+    }
+
+
+def _row(duty: "Duty", now: int) -> tuple[str, ...]:
+    from consolidator.scopes import spell
+
+    first = _next(duty, now)
+    scopes = "all scopes" if duty.scopes is None else "; ".join(map(spell, duty.scopes)) or "no scope"
+    where = f"{scopes} of {_store(duty.store)}" if duty.store else scopes
+    told = f"{duty.level} to {', '.join(duty.channels)}" if duty.channels and duty.level != "off" else "nobody"
+    return (duty.name, first["local"], first["time_zone"], where, told)
