@@ -31,3 +31,7 @@ class ScopeHeld(ConsolidatorError):
     """Another night holds the scope. Exit code 11."""
 
     exit_code = 11
+
+
+class Terminated(KeyboardInterrupt):
+    """This process was told to end (SIGTERM): it ends as at Ctrl-C."""

@@ -28,6 +28,7 @@ from consolidator.store.engine import Store
 from consolidator.store.merges import Sight
 from consolidator.store.overlay import Overlay
 from consolidator.store.run import Run
+from consolidator.terms import ANY_TERMS, Stop
 from consolidator.unite import CHANGING, decide_merge
 
 Land = Callable[[Merge], Merge]
@@ -39,7 +40,7 @@ NOTHING_NEW = "nothing came in or was recalled since the last night, and nothing
 class Pass:
     """
     One night's way of merging. wall_clock: for what a provider dates. collects: only what waits is looked at, and
-    nothing is handed in.
+    nothing is handed in. stop: why no more is to be begun, if so.
     """
 
     store: Store
@@ -48,6 +49,7 @@ class Pass:
     now: int
     wall_clock: Callable[[], int]
     collects: bool = False
+    stop: Stop = ANY_TERMS.stop
 
 
 def run_pass(by: Pass, run: Run, part: ScopePlan, land: Land) -> ScopePlan:

@@ -14,6 +14,7 @@ from consolidator.store.batches import scopes_with_batches
 from consolidator.store.engine import Store
 from consolidator.store.merges import waiting_since
 from consolidator.store.run import Run
+from consolidator.terms import ANY_TERMS, Terms
 
 
 def plan_night(
@@ -52,6 +53,7 @@ def run_night(
     steps: Sequence[str] = STEPS,
     means: Means | None = None,
     progress: Progress | None = None,
+    terms: Terms = ANY_TERMS,
 ) -> Result:
     """
     A night at `now`. describe: the report to keep with the run. See `perform` for how it can end.
@@ -59,9 +61,9 @@ def run_night(
     means: what it merges with; None: words alone.
     """
     plan = Plan(store.store_id, now, tuple(steps), ())
-    by = Pass(store, means or Means(), rates, now, wall_clock)
+    by = Pass(store, means or Means(), rates, now, wall_clock, stop=terms.stop)
     keys = _in_turn(store, scope_keys(store, scopes))
-    return _run(plan, by, keys, describe, progress)
+    return _run(plan, by, keys, describe, progress, terms)
 
 
 def collect_batches(
@@ -73,6 +75,7 @@ def collect_batches(
     describe: Describe,
     means: Means,
     scopes: Sequence[str] | None = None,
+    terms: Terms = ANY_TERMS,
 ) -> Result | None:
     """
     Take in the answers of batches, and merge by them; nothing else is looked at. None where no batch is under way.
@@ -81,15 +84,17 @@ def collect_batches(
         waiting = set(scopes_with_batches(conn))
     keys = [key for key in _in_turn(store, scope_keys(store, scopes)) if key in waiting]
     plan = Plan(store.store_id, now, ("merge",), ())
-    by = Pass(store, means, rates, now, wall_clock, collects=True)
-    return _run(plan, by, keys, describe, None) if keys else None
+    by = Pass(store, means, rates, now, wall_clock, collects=True, stop=terms.stop)
+    return _run(plan, by, keys, describe, None, terms) if keys else None
 
 
-def _run(plan: Plan, by: Pass, keys: Sequence[int], describe: Describe, progress: Progress | None) -> Result:
+def _run(
+    plan: Plan, by: Pass, keys: Sequence[int], describe: Describe, progress: Progress | None, terms: Terms
+) -> Result:
     def unite(run: Run, part: ScopePlan, land: Land) -> ScopePlan:
         return run_pass(by, run, part, land) if "merge" in plan.steps else part
 
-    tools = Tools(unite, by.means.comparing.vector, by.wall_clock, describe, progress)
+    tools = Tools(unite, by.means.comparing.vector, by.wall_clock, describe, progress, terms)
     return perform(by.store, plan, [(key, partial(_decide, by.store, plan, by.rates, key)) for key in keys], tools)
 
 

@@ -1,8 +1,9 @@
 """Perform: scope by scope, under its lock, apply what was decided, and keep how it ended. It knows no law."""
 
 import secrets
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -23,6 +24,7 @@ from consolidator.store.engine import Store
 from consolidator.store.locks import hold_scope
 from consolidator.store.run import Run
 from consolidator.store.tables import scopes
+from consolidator.terms import ANY_TERMS, Terms
 
 WallClock = Callable[[], int]
 Describe = Callable[[Result], dict[str, Any]]
@@ -31,6 +33,7 @@ Vector = tuple[str, NDArray[np.float32]]
 VectorOf = Callable[[str], Vector | None]
 Land = Callable[[Merge], Merge]
 Unite = Callable[[Run, ScopePlan, Land], ScopePlan]
+PartOf = Callable[[Run], ScopePlan]
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,7 @@ class Tools:
 
     unite: finds the merges of a part whose other decisions are applied, has each landed, and gives back the part with
     all of them. vector_of: the vector of a text that was written. describe: the report to keep with the run.
+    terms: see there.
     """
 
     unite: Unite
@@ -47,6 +51,7 @@ class Tools:
     wall_clock: WallClock
     describe: Describe
     progress: Progress | None = None
+    terms: Terms = ANY_TERMS
 
 
 HELD, FAILED, PARTLY = ScopeHeld.exit_code, ConsolidatorError.exit_code, 3
@@ -94,51 +99,121 @@ def _left(merge: Merge) -> Merge:
     return merge
 
 
-def perform(store: Store, plan: Plan, parts: Iterable[tuple[int, Callable[[Run], ScopePlan]]], tools: Tools) -> Result:
+def perform(store: Store, plan: Plan, parts: Iterable[tuple[int, PartOf]], tools: Tools) -> Result:
     """
     Apply each scope's part, taken under its lock, then its merges one by one, and keep the run's report.
 
-    A scope that another night holds is left out (exit code 11). An error ends the run (exit code 1): what was
-    applied before stays applied, and the next night decides the rest anew.
+    A scope that another night holds is left out (exit code 11), or waited for where the terms say so. An error costs
+    the scope it happens in (exit code 1), and where the store is gone, all that were to follow: what was applied before
+    stays applied, and the next night decides the rest anew. Told to stop, it leaves out what was to follow (exit
+    code 3). A run whose turn it is nowhere leaves no trace.
     """
-    run = Run(new_run_id(plan.as_of), plan.as_of, tools.wall_clock())
-    outcomes: dict[int, ScopeOutcome] = {}
-    done: list[ScopePlan] = []
-    held, error = [], None
-    todo = list(parts)
-    try:
-        for number, (key, part_of) in enumerate(todo):
-            try:
-                with hold_scope(store, key, wall_clock=tools.wall_clock):
-                    part = part_of(run)
-                    outcomes[key] = apply_scope(store, plan, part, run)
-                    done.append(replace(part, merges=()))  # until they have landed
-                    landing = _Landing(store, plan, part, run, tools.vector_of)
-                    try:
-                        done[-1] = part = tools.unite(run, part, landing.land)
-                        finish_pass(store, plan, part, filter(_is_news, part.merges), run)
-                    finally:
-                        outcomes[key] = landing.added_to(outcomes[key])
-            except ScopeHeld as holding:
-                held.append(str(holding))
-            if tools.progress:
-                tools.progress(number + 1, len(todo))
-    except (ConsolidatorError, sa.exc.DBAPIError) as failure:
-        error = str(failure).splitlines()[0]
-    stale = any(outcome.stale for outcome in outcomes.values())
+    night = _Night(store, plan, tools, Run(new_run_id(plan.as_of), plan.as_of, tools.wall_clock()))
+    night.perform(parts)
+    run, error, stopped, held = night.run, night.error, night.stopped, night.held
+    if night.left_out and not (night.done or error or stopped or held):
+        return Result(plan)
+    stale = any(outcome.stale for outcome in night.outcomes.values())
+    codes = ((FAILED, error), (PARTLY, stopped), (HELD, held), (PARTLY, stale))
     result = Result(
-        replace(plan, scopes=in_order(done)),
-        outcomes,
+        replace(plan, scopes=in_order(night.done)),
+        night.outcomes,
         run.run_id,
-        FAILED if error else HELD if held else PARTLY if stale else 0,
-        error or "; ".join(held) or None,
+        next((code for code, applies in codes if applies), 0),
+        error or "; ".join(filter(None, [stopped, *held.values()])) or None,
     )
     try:
         finish(store, run, finished_at=tools.wall_clock(), exit_code=result.exit_code, report=tools.describe(result))
     except (ConsolidatorError, sa.exc.DBAPIError) as failure:
         if not error:
-            result = replace(result, exit_code=FAILED, error=str(failure).splitlines()[0])
+            result = replace(result, exit_code=FAILED, error=_first_line(failure))
     return result
+
+
+class _Night:
+    """
+    A run under way. done: parts that were applied. held: scopes that another night holds. left_out: of how many it was
+    not the turn. error: what failed first. stopped: why it ended early.
+    """
+
+    def __init__(self, store: Store, plan: Plan, tools: Tools, run: Run) -> None:
+        self.store, self.plan, self.tools, self.run = store, plan, tools, run
+        self.outcomes: dict[int, ScopeOutcome] = {}
+        self.done: list[ScopePlan] = []
+        self.held: dict[int, str] = {}
+        self.left_out = 0
+        self.error: str | None = None
+        self.stopped: str | None = None
+
+    def perform(self, parts: Iterable[tuple[int, PartOf]]) -> None:
+        """Scope by scope; those that another night holds after all others."""
+        terms, progress = self.tools.terms, self.tools.progress
+        todo = deque(sorted(parts, key=lambda part: part[0] in terms.turn.last))
+        count = len(todo)
+        while todo and not self.stopped and not (why := terms.stop()):
+            key, part_of = todo.popleft()
+            try:
+                self._perform(key, part_of)
+            except ScopeHeld as holding:
+                self.held[key] = str(holding)
+                if terms.wait:
+                    todo.append((key, part_of))
+                    if len(todo) == len(self.held):
+                        terms.wait()
+                    continue
+            except (ConsolidatorError, sa.exc.DBAPIError) as failure:
+                self.error = self.error or _first_line(failure)
+                if not _answers(self.store):
+                    return
+            if progress:
+                progress(count - len(todo), count)
+        if todo:
+            self.stopped = self.stopped or why
+
+    def _perform(self, key: int, part_of: PartOf) -> None:
+        turn = self.tools.terms.turn
+        with hold_scope(self.store, key, wall_clock=self.tools.wall_clock):
+            self.held.pop(key, None)
+            if turn.begin(key):
+                self.left_out += 1
+                return
+            try:
+                self._apply(key, part_of)
+            except Exception as failure:
+                with suppress(ConsolidatorError, sa.exc.DBAPIError):
+                    turn.failed(key, _first_line(failure))
+                raise
+            if why := self.tools.terms.stop():
+                self.stopped = why
+                turn.stopped(self.run, key)
+            else:
+                turn.done(self.run, key)
+
+    def _apply(self, key: int, part_of: PartOf) -> None:
+        store, plan, run = self.store, self.plan, self.run
+        part = part_of(run)
+        self.outcomes[key] = apply_scope(store, plan, part, run)
+        self.done.append(replace(part, merges=()))  # until they have landed
+        landing = _Landing(store, plan, part, run, self.tools.vector_of)
+        try:
+            self.done[-1] = part = self.tools.unite(run, part, landing.land)
+            finish_pass(store, plan, part, filter(_is_news, part.merges), run)
+        finally:
+            self.outcomes[key] = landing.added_to(self.outcomes[key])
+
+
+def _answers(store: Store) -> bool:
+    """Whether a store in which something failed can still be read."""
+    try:
+        with store.read() as conn:
+            conn.execute(sa.select(scopes.c.key).limit(1))
+    except (ConsolidatorError, sa.exc.DBAPIError):
+        return False
+    return True
+
+
+def _first_line(failure: Exception) -> str:
+    return str(failure).split("\n", 1)[0]
 
 
 def _is_news(merge: Merge) -> bool:

@@ -8,7 +8,9 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 
-from consolidator.instants import from_datetime, to_datetime
+from consolidator.instants import NIGHT, from_datetime, to_datetime
+
+_LOOKING_BACK = [NIGHT // 24, 2 * NIGHT, 8 * NIGHT, 40 * NIGHT, 400 * NIGHT, 9 * 366 * NIGHT]
 
 
 class Due(NamedTuple):
@@ -47,3 +49,11 @@ def due_after(cron: str, zone: ZoneInfo, instant: int) -> Iterator[Due]:
 def due_between(cron: str, zone: ZoneInfo, after: int, until: int) -> list[Due]:
     """When a job is due after one instant and not after another, in order."""
     return list(takewhile(lambda due: due.at <= until, due_after(cron, zone, after)))
+
+
+def last_due(cron: str, zone: ZoneInfo, now: int) -> Due | None:
+    """The latest time not after `now` at which a job was due; None where it was never in nine years."""
+    for back in _LOOKING_BACK:
+        if found := due_between(cron, zone, now - back, now):
+            return found[-1]
+    return None

@@ -345,7 +345,7 @@ watermarks = sa.Table(
 locks = sa.Table(
     "locks",
     metadata,
-    sa.Column("scope_key", Key, sa.ForeignKey("scopes.key"), primary_key=True, autoincrement=False),
+    sa.Column("scope_key", Key, primary_key=True, autoincrement=False, comment="0: the whole store"),
     sa.Column("holder", sa.Text, nullable=False, comment="host, process and its start: a dead one holds nothing"),
     sa.Column("taken_at", Instant, nullable=False),
     sa.Column("expires_at", Instant, nullable=False),

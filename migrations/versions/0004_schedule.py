@@ -1,6 +1,6 @@
 """
-Schedule: which job was done in which scope for which date; and what purged events leave behind: up to when they were
-counted, how their memories were found, and which journals are gone.
+Schedule: which job was done in which scope for which date, under locks that may be of the whole store; and what purged
+events leave behind: up to when they were counted, how their memories were found, and which journals are gone.
 """
 
 import sqlalchemy as sa
@@ -27,6 +27,15 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["run_key"], ["runs.key"], name=op.f("fk_ledger_run_key")),
     )
     op.create_index("ix_ledger_job", "ledger", ["job", "done_at"])
+    op.drop_table("locks")
+    op.create_table(
+        "locks",
+        sa.Column("scope_key", KEY, autoincrement=False, nullable=False, comment="0: the whole store"),
+        sa.Column("holder", sa.Text, nullable=False, comment="host, process and its start: a dead one holds nothing"),
+        sa.Column("taken_at", sa.BigInteger, nullable=False),
+        sa.Column("expires_at", sa.BigInteger, nullable=False),
+        sa.PrimaryKeyConstraint("scope_key", name=op.f("pk_locks")),
+    )
     op.add_column(
         "turns",
         sa.Column("shown_until", sa.BigInteger, comment="exposures of until then were counted, and purged"),

@@ -95,6 +95,7 @@ def test_no_store(consolidate: Consolidate, tmp_path: Path, command: tuple[str, 
         "history": ["12345678"],
         "search": ["word"],
         "recall": ["word"],
+        "job": ["consolidate"],
         "undo": ["last"],
     }
     ids = ["12345678", "--yes"] if command == ("forget",) else ["12345678"]

@@ -1,0 +1,84 @@
+"""The command that does a job of the settings: what a timer starts, and the service."""
+
+from dataclasses import replace
+from typing import Annotated, Any
+
+import typer
+
+from consolidator.cli.output import emit, note, one_line
+from consolidator.cli.session import Session, clock, one_of
+from consolidator.errors import BadInput, ConsolidatorError
+
+
+def job(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="consolidate, shift, collect, report, purge or backup.")],
+    again: Annotated[bool, typer.Option("--again", help="Also where it was done for its date already.")] = False,
+) -> int:
+    """
+    Do a job of the settings, as a timer does.
+
+    It is done for the latest date on which it was due, in each of its scopes, unless it was done for that: by a timer,
+    the service, or a night by hand. SIGTERM, and its deadline, end it cleanly: what was not reached is left for later.
+
+    Exit codes: 0 done, or done before, 1 failed on the way, 2 bad settings or no store, 3 done in part.
+
+    \b
+    Example:
+        consolidate job consolidate
+    """
+    return do_job(ctx.obj, name, again)
+
+
+def do_job(session: Session, name: str, again: bool = False) -> int:
+    """Do a job, print how it ended, and return its exit code."""
+    from consolidator.cli.telling import earlier_of, report_of
+    from consolidator.schedule.calendar import last_due
+    from consolidator.schedule.jobs import Ended, Work, do
+    from consolidator.schedule.owed import day_of
+    from consolidator.schedule.stopping import Stopping
+    from consolidator.settings.duty import JOB_NAMES, duties, local_zone
+
+    duty: Any = duties(session.settings, local_zone()).get(one_of("job", name, JOB_NAMES))  # type: ignore[call-overload]
+    if duty is None:
+        raise BadInput(f"jobs.{name}: is turned off; `enabled: true` in the settings turns it on")
+    now = clock()
+    due = last_due(duty.cron, duty.zone, now)
+    if due is None:
+        raise BadInput(f"jobs.{name}: was not due yet in nine years; check its time")
+    session = replace(session, store=session.store or duty.store)
+    with (
+        Stopping(duty.job.deadline_minutes).heeding() as stop,
+        session.open("write") as store,
+        session.means() as means,
+    ):
+        earlier = earlier_of(store)
+        work = Work(
+            store=store,
+            duty=duty,
+            settings=session.settings,
+            means=means,
+            now=now,
+            wall_clock=clock,
+            day=day_of(duty, due, now),
+            again=again,
+            stop=stop,
+            report=lambda result: report_of(store, result, earlier),
+        )
+        try:
+            ended = do(work)
+        except ConsolidatorError as failure:
+            ended = Ended(failure.exit_code, failure=str(failure))
+    _tell(ended, session.settings.report)
+    return ended.exit_code
+
+
+def _tell(ended: Any, level: str) -> None:
+    from consolidator.report import render
+
+    for line in ended.lines:
+        emit(line)
+    if ended.report and (text := render(ended.report, level)):
+        emit(text)
+    elif ended.failure:
+        note(f"consolidate: {one_line(ended.failure)}")

@@ -1,0 +1,191 @@
+"""What each job does: its work for a date, once, in one value that says how it ended."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from consolidator.errors import BadInput, ScopeHeld
+from consolidator.laws.clock import Rates
+from consolidator.means import Means
+from consolidator.night import collect_batches, run_night
+from consolidator.plan import STEPS, Result
+from consolidator.report import Report, as_json
+from consolidator.schedule.owed import Day
+from consolidator.schedule.stopping import Stopping
+from consolidator.schedule.turns import JobsTurn
+from consolidator.scopes import spell
+from consolidator.settings import Settings
+from consolidator.settings.duty import Duty
+from consolidator.settings.jobs import ConsolidateJob, JobName
+from consolidator.store.engine import Store
+from consolidator.store.ledger import WHOLE_STORE
+from consolidator.store.locks import hold_scope
+from consolidator.store.tables import scopes
+from consolidator.terms import Terms
+
+PARTLY, FAILED = 3, 1
+
+
+@dataclass(frozen=True)
+class Ended:
+    """
+    How a job ended. lines: what there is to say beside the report. failure: what went wrong, in one line.
+
+    Nothing to do, as it was done for its date already, is neither a report nor a failure.
+    """
+
+    exit_code: int = 0
+    report: Report | None = None
+    lines: tuple[str, ...] = ()
+    failure: str | None = None
+
+
+@dataclass(frozen=True)
+class Work:
+    """
+    A job to be done for a date. again: though it was done. report: of a night, from its result.
+
+    stop: when it is to stop; its `wait` passes some time.
+    """
+
+    store: Store
+    duty: Duty
+    settings: Settings
+    means: Means
+    now: int
+    wall_clock: Callable[[], int]
+    day: Day
+    again: bool
+    stop: Stopping
+    report: Callable[[Result], Report]
+
+    @property
+    def rates(self) -> Rates:
+        return Rates(**self.settings.rates.model_dump())
+
+    def turn(self) -> JobsTurn:
+        return JobsTurn(
+            self.store, self.duty.name, self.day, wall_clock=self.wall_clock, stop=self.stop, again=self.again
+        )
+
+
+def consolidate(work: Work) -> Ended:
+    """The night."""
+    job = work.duty.job
+    assert isinstance(job, ConsolidateJob)
+    return _night(work, tuple(step for step in STEPS if job.steps is None or step in job.steps))
+
+
+def shift(work: Work) -> Ended:
+    """The future becomes the present, and the present the past."""
+    return _night(work, ("shift",))
+
+
+def collect(work: Work) -> Ended:
+    """The answers of batches are taken in."""
+    if work.settings.merge.mode != "batch":
+        return Ended(lines=("merge.mode is live, so there are no batches to collect.",))
+    return once(work, lambda: _collect(work))
+
+
+def _collect(work: Work) -> Ended:
+    there, lines = _scopes(work)
+    work.means.insist(work.store)
+    result = collect_batches(
+        work.store,
+        now=work.now,
+        rates=work.rates,
+        wall_clock=work.wall_clock,
+        describe=lambda result: as_json(work.report(result)),
+        means=work.means,
+        scopes=list(there),
+        terms=Terms(stop=work.stop, wait=work.stop.wait),
+    )
+    return _ended(work, result, lines) if result else Ended(lines=(*lines, "No batch is under way."))
+
+
+def _night(work: Work, steps: Sequence[str]) -> Ended:
+    there, lines = _scopes(work)
+    if not there:
+        return Ended(lines=lines or ("There is no memory to look after yet.",))
+    if "merge" in steps:
+        work.means.insist(work.store)
+    turn = work.turn()
+    result = run_night(
+        work.store,
+        now=work.now,
+        rates=work.rates,
+        wall_clock=work.wall_clock,
+        describe=lambda result: as_json(work.report(result)),
+        scopes=list(there),
+        steps=steps,
+        means=work.means,
+        terms=Terms(turn, work.stop, work.stop.wait),
+    )
+    if work.stop.out_of_time and not work.stop.requested:
+        turn.out_of_time(there.values(), f"{work.stop()}")
+    return _ended(work, result, lines) if result.run_id else Ended(lines=(*lines, _done_already(work)))
+
+
+def _ended(work: Work, result: Result, lines: tuple[str, ...]) -> Ended:
+    return Ended(result.exit_code, work.report(result), lines, result.error)
+
+
+def once(work: Work, act: Callable[[], Ended]) -> Ended:
+    """
+    What a job of the whole store does, under a lock of the whole store, unless it was done for its date.
+
+    Another process that is at it is waited for.
+    """
+    turn = work.turn()
+    while not (why := work.stop()):
+        try:
+            with hold_scope(work.store, WHOLE_STORE, wall_clock=work.wall_clock):
+                return _once(work, turn, act)
+        except ScopeHeld:
+            work.stop.wait()
+    return Ended(PARTLY, failure=why)
+
+
+def _once(work: Work, turn: JobsTurn, act: Callable[[], Ended]) -> Ended:
+    if turn.begin(WHOLE_STORE):
+        return Ended(lines=(_done_already(work),))
+    try:
+        ended = act()
+    except Exception as failure:
+        turn.failed(WHOLE_STORE, str(failure).split("\n", 1)[0])
+        raise
+    if ended.exit_code == FAILED:
+        turn.failed(WHOLE_STORE, ended.failure or "it failed")
+    elif ended.exit_code == PARTLY and work.stop():
+        turn.stopped(None, WHOLE_STORE)
+    else:
+        turn.done(None, WHOLE_STORE)
+    return ended
+
+
+def _done_already(work: Work) -> str:
+    return f"{work.duty.name} was done for {work.day.name} already; --again does it once more."
+
+
+def _scopes(work: Work) -> tuple[dict[str, int], tuple[str, ...]]:
+    """The scopes of a job by their texts, and a line on each that the settings name and nothing was taken in for."""
+    query = sa.select(scopes.c.scope, scopes.c.key).order_by(scopes.c.scope)
+    with work.store.read() as conn:
+        there: dict[str, int] = dict(conn.execute(query).all())
+    if work.duty.scopes is None:
+        return there, ()
+    named = {text: there[text] for text in work.duty.scopes if text in there}
+    missing = [text for text in work.duty.scopes if text not in there]
+    return named, tuple(f"There is no scope {spell(text)} in the store yet." for text in missing)
+
+
+JOBS: Mapping[JobName, Callable[[Work], Ended]] = {"consolidate": consolidate, "shift": shift, "collect": collect}
+
+
+def do(work: Work) -> Ended:
+    """A job. BadInput where it cannot be done here."""
+    if work.duty.name not in JOBS:
+        raise BadInput(f"jobs.{work.duty.name}: this version cannot do it; turn it off with enabled: false")
+    return JOBS[work.duty.name](work)

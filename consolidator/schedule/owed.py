@@ -1,0 +1,86 @@
+"""Owed: what a job has still to do for its latest date. Older dates are not made up: time is arithmetic."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from consolidator.instants import NIGHT, SECOND, to_datetime
+from consolidator.schedule.calendar import Due, last_due
+from consolidator.settings.duty import Duty
+from consolidator.store import ledger
+from consolidator.store.engine import Store
+from consolidator.store.ledger import WHOLE_STORE
+from consolidator.store.tables import memories, scopes
+
+WAITS = (60 * SECOND, 600 * SECOND, 3600 * SECOND, 4 * 3600 * SECOND)  # after each attempt that failed
+WHOLE = frozenset({"collect", "report", "purge", "backup"})  # jobs that the ledger knows of the whole store
+
+
+class Owed(NamedTuple):
+    """The date and time that a job was due, and from when on it may be begun, or tried again."""
+
+    due: Due
+    begin_at: int
+
+
+class Day(NamedTuple):
+    """What the ledger calls the date of a due time, and the latest date by which that could be done already."""
+
+    name: str
+    until: str
+
+
+def owed(store: Store, duty: Duty, now: int) -> Owed | None:
+    """
+    What a job has still to do; None where nothing.
+
+    The latest due time not after `now` alone counts, and only for scopes that were there by then. Where attempts
+    failed, the next may be begun after a while, and after the fifth none.
+    """
+    due = last_due(duty.cron, duty.zone, now)
+    if due is None:
+        return None
+    day = day_of(duty, due, now)
+    with store.read() as conn:
+        keys = _there_by(conn, due.at, duty)
+        found = ledger.entries(conn, keys, duty.name, *day).values()
+    begin = [max(due.at, entry.next_at or 0) for entry in found if not (entry.done or entry.given_up)]
+    return Owed(due, min(begin)) if begin else None
+
+
+def day_of(duty: Duty, due: Due, now: int) -> Day:
+    """The local date; with the time and its offset where a job can be due several times a day."""
+    local = to_datetime(due.at).astimezone(duty.zone)
+    tomorrow = to_datetime(now + NIGHT).astimezone(duty.zone).date()
+    return Day(f"{local:%Y-%m-%d}" if is_daily(duty.cron) else local.isoformat(" ", "minutes"), f"{tomorrow}")
+
+
+def today(duty: Duty, now: int) -> str | None:
+    """The date for which a job that is done now by hand counts."""
+    if is_daily(duty.cron):
+        return f"{to_datetime(now).astimezone(duty.zone):%Y-%m-%d}"
+    due = last_due(duty.cron, duty.zone, now)
+    return day_of(duty, due, now).name if due else None
+
+
+def is_daily(cron: str) -> bool:
+    """Whether an expression names one time of the day."""
+    return all(field.isdigit() for field in cron.split()[:2])
+
+
+def next_attempt(attempts: int, now: int) -> int | None:
+    """When a job may be begun again of which so many attempts have failed; None: not for this date."""
+    return now + WAITS[attempts - 1] if attempts <= len(WAITS) else None
+
+
+def _there_by(conn: sa.Connection, at: int, duty: Duty) -> Sequence[int]:
+    """The scopes of a job in which something was before it was due; for a job of the whole store, that."""
+    taken_in = sa.select(sa.func.min(memories.c.base_at)).where(memories.c.scope_key == scopes.c.key)
+    since = sa.func.coalesce(scopes.c.first_activity_at, taken_in.scalar_subquery())
+    query = sa.select(scopes.c.key).where(since <= at)
+    if duty.name in WHOLE:
+        return [WHOLE_STORE] if conn.execute(query.limit(1)).first() else []
+    if duty.scopes is not None:
+        query = query.where(scopes.c.scope.in_(duty.scopes))
+    return list(conn.scalars(query))
