@@ -10,7 +10,7 @@ from typing import Any
 from consolidator.instants import parse_instant
 from consolidator.llm.client import CLOCKS_DIFFER, Client, id_in, lines_in, mapping, parsed, whole
 from consolidator.llm.port import BatchState, ModelFailed, Reply
-from consolidator.merging.asking import SCHEMA, Question, Stop
+from consolidator.merging.asking import Question, Stop
 
 _STOPS: dict[str, Stop] = {
     "max_tokens": "cut off",
@@ -149,7 +149,7 @@ class Anthropic(Client):
             "messages": [{"role": "user", "content": question.prompt}],
         }
         if manner == "json_schema":
-            request["output_config"] = {"format": {"type": "json_schema", "schema": SCHEMA}}
+            request["output_config"] = {"format": {"type": "json_schema", "schema": question.schema}}
         return request
 
     def _send(self, question: Question, manner: str) -> bytes:

@@ -4,6 +4,7 @@ What asking may cost, and what it has cost: limits of a run and of each of its s
 Money is whole tokens times a price, reckoned exactly when it is asked for, so that nothing adds up to be wrong.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Hashable
 from fractions import Fraction
@@ -11,7 +12,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from consolidator.llm.port import Reply
-from consolidator.merging.asking import SCHEMA_TEXT, Question, tokens_of
+from consolidator.merging.asking import Question, tokens_of
 from consolidator.settings import Budget, Price
 
 ROOM_FOR_FORM = 300  # what providers write around a question and the form of its answer
@@ -46,7 +47,7 @@ def most_of(question: Question) -> Tokens:
 
     Tokenizers make fewer of most texts; of one that is all symbols they can make more.
     """
-    given = tokens_of(question.system, question.prompt, SCHEMA_TEXT)
+    given = tokens_of(question.system, question.prompt, json.dumps(question.schema))
     return Tokens(given + ROOM_FOR_FORM, question.max_tokens)
 
 

@@ -11,7 +11,7 @@ from consolidator.instants import SECOND
 from consolidator.llm.client import CLOCKS_DIFFER, Client, id_in, lines_in, mapping, whole
 from consolidator.llm.port import BatchState, ModelFailed, Reply
 from consolidator.llm.trying import Stuck
-from consolidator.merging.asking import SCHEMA, Question, Stop
+from consolidator.merging.asking import Question, Stop
 
 _STOPS: dict[str, Stop] = {"length": "cut off", "content_filter": "refused"}
 _ENDPOINT = "/v1/chat/completions"
@@ -123,7 +123,7 @@ class OpenAI(Client):
 
     def _request(self, question: Question, manner: str) -> dict[str, Any]:
         limit = "max_tokens" if manner.endswith("max_tokens") else "max_completion_tokens"
-        schema = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": SCHEMA}}
+        schema = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": question.schema}}
         return {
             "model": self.name,
             "messages": [

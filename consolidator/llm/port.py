@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import Literal, NamedTuple, Protocol
 
 from consolidator.errors import ConsolidatorError
-from consolidator.merging.asking import SCHEMA, Question, Stop
+from consolidator.merging.asking import Question, Stop
 
 Kind = Literal["unavailable", "misconfigured", "refused", "unusable"]
 
@@ -109,6 +109,6 @@ def request_hash(model: Model, question: Question) -> str:
         "system": question.system,
         "prompt": question.prompt,
         "max_tokens": question.max_tokens,
-        "schema": SCHEMA,
+        "schema": question.schema,
     }
     return sha256(json.dumps(request, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

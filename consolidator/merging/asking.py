@@ -7,7 +7,7 @@ which decay leaves as it is. Memories are data: they stand in JSON strings, whic
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -82,15 +82,15 @@ class Answer(_Strict):
 
 
 SCHEMA: dict[str, Any] = Answer.model_json_schema()
-SCHEMA_TEXT = json.dumps(SCHEMA, sort_keys=True)
 
 
 class Question(NamedTuple):
-    """What goes to the model; the form of the answer is `SCHEMA`. max_tokens: of its thinking and answer together."""
+    """What goes to the model. max_tokens: of its thinking and answer together. schema: the form of the answer."""
 
     system: str
     prompt: str
     max_tokens: int
+    schema: Mapping[str, Any] = SCHEMA
 
 
 class BadAnswer(Exception):
