@@ -1,4 +1,4 @@
-"""One POST: no redirect followed, no certificate waved through, no address in a log."""
+"""One request: no redirect followed, no certificate waved through, no address in a log."""
 
 import logging
 from collections.abc import Mapping
@@ -14,19 +14,33 @@ _READ_AT_MOST = 4096
 
 def post(url: SecretStr, body: bytes, headers: Mapping[str, str], *, seconds: float, now: int) -> Outcome:
     """
-    Post a JSON body. A redirect is an answer like any other: what is signed or secret goes to no other host.
+    Post a body, JSON unless the headers say otherwise.
 
-    Proxies and certificates of the environment count; a .netrc does not.
+    A redirect is an answer like any other: what is signed or secret goes to no other host. Proxies and certificates of
+    the environment count; a .netrc does not.
     """
+    named = {"Content-Type": "application/json; charset=utf-8", **headers}
+    return _exchanged("POST", url, body, named, seconds=seconds, now=now)
+
+
+def get(url: SecretStr, *, seconds: float, now: int) -> Outcome:
+    """Ask for an address, by the same rules."""
+    return _exchanged("GET", url, None, {}, seconds=seconds, now=now)
+
+
+def _exchanged(
+    method: str, url: SecretStr, body: bytes | None, headers: Mapping[str, str], *, seconds: float, now: int
+) -> Outcome:
     import requests
 
     quiet_libraries()
     try:
         with requests.Session() as session:
-            answer = session.post(
+            answer = session.request(
+                method,
                 url.get_secret_value(),
                 data=body,
-                headers={"Content-Type": "application/json; charset=utf-8", "User-Agent": AGENT, **headers},
+                headers={"User-Agent": AGENT, **headers},
                 timeout=seconds,
                 allow_redirects=False,
                 stream=True,
