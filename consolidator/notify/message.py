@@ -21,9 +21,9 @@ LEVELS = ("off", "errors", "summary", "detailed")
 @dataclass(frozen=True, slots=True)
 class Message:
     """
-    name: the run's id, by which a message told twice is known. kind: what it is about. title: which night it is.
-
-    counts: one line of numbers. document: the report as JSON, as much of it as the level may tell.
+    name: by this a message told twice is known; of a night, the run's id. kind: what it is about. title: which night
+    it is. counts: one line of numbers. document: the report as JSON, as much of it as the level may tell. run_id: what
+    `consolidate show` tells more of. about: names of what it says, kept after it was delivered.
     """
 
     name: str
@@ -34,6 +34,8 @@ class Message:
     markdown: str
     counts: str
     document: Mapping[str, Any]
+    run_id: str | None = None
+    about: tuple[str, ...] = ()
 
 
 def message_of(
@@ -80,6 +82,7 @@ def message_of(
         markdown=markdown,
         counts=_counts(report),
         document=document if level == "detailed" else without_texts(document),
+        run_id=report.run_id,
     )
 
 

@@ -29,7 +29,14 @@ def parts_of(message: Message, channel: Channel) -> list[dict[str, Any]]:
         way = way_of(channel)
     except BadInput:
         way = UNKNOWN
-    head = {"kind": message.kind, "run_id": message.name, "level": message.level, "title": message.title}
+    head: dict[str, Any] = {
+        "kind": message.kind,
+        "run_id": message.run_id,
+        "level": message.level,
+        "title": message.title,
+    }
+    if message.about:
+        head["about"] = list(message.about)
     if isinstance(channel, OpenClawChannel) and channel.via == "wake":
         return [head | {"form": "text", "body": message.counts, "part": 1, "parts": 1}]
     form = way.dialect.form
@@ -39,7 +46,7 @@ def parts_of(message: Message, channel: Channel) -> list[dict[str, Any]]:
     kept = PLAIN if form == "text" else MARKDOWN
     parts = []
     for number, part in enumerate(cut[:MOST_PARTS], 1):
-        rest = message.name if number == MOST_PARTS < len(cut) and way.limit >= _SMALL else ""
+        rest = message.run_id if number == MOST_PARTS < len(cut) and way.limit >= _SMALL else None
         body = kept.write([*part, *_numbered(number, len(cut), rest)])
         parts.append(head | {"form": form, "body": body, "part": number, "parts": min(len(cut), MOST_PARTS)})
     if isinstance(channel, WebhookChannel):
@@ -78,7 +85,7 @@ def _trimmed(part: Lines) -> Lines:
     return part[start:end]
 
 
-def _numbered(number: int, count: int, rest: str) -> Iterator[Line]:
+def _numbered(number: int, count: int, rest: str | None) -> Iterator[Line]:
     """The line that says which part this is, and where the rest is told that is not sent."""
     if count > 1:
         more = (Span(" The rest: "), Span(f"consolidate show {rest}", "code")) if rest else ()

@@ -196,17 +196,17 @@ def asked(step: StepReport) -> list[str]:
     elif taken.clusters:
         lines.append("compared by words alone")
     if taken.calls or taken.kept:
-        lines.append(_cost(taken))
+        lines.append(cost(taken))
     lines += [
         f"{counted(count, 'group waits', 'groups wait')}: {reason}" for reason, count in taken.waiting.items() if reason
     ]
     return lines
 
 
-def _cost(taken: Asked) -> str:
+def cost(taken: Asked) -> str:
     parts = []
     if taken.calls:
-        usd = "at a price that is not known: set merge.prices" if taken.usd is None else _money(taken.usd)
+        usd = "at a price that is not known: set merge.prices" if taken.usd is None else money(taken.usd)
         tokens = f"{taken.input_tokens:,} tokens in, {taken.output_tokens:,} out, {usd}"
         times = counted(taken.calls, "time", "times")
         is_asked, most = ("would be", "at most ") if taken.expected else ("was", "")
@@ -216,7 +216,7 @@ def _cost(taken: Asked) -> str:
     return "; ".join(parts)
 
 
-def _money(usd: float) -> str:
+def money(usd: float) -> str:
     """Dollars to the cent, less than that to two digits that say something."""
     if not usd:
         return "no cost"
@@ -275,10 +275,12 @@ def alike(scopes: Iterable[ScopeReport]) -> list[tuple[str, ScopeReport]]:
 
 
 def _names(names: Sequence[str]) -> str:
-    if len(names) == 1:
-        return f"Scope {names[0]}"
-    shown = "; ".join(names[:3])
-    return f"Scopes {shown}" + (f"; and {len(names) - 3:,} more" if len(names) > 3 else "")
+    return f"Scope{'s' if len(names) > 1 else ''} {some(names)}"
+
+
+def some(names: Sequence[str]) -> str:
+    """The first three of them, and how many there are more."""
+    return "; ".join(names[:3]) + (f"; and {len(names) - 3:,} more" if len(names) > 3 else "")
 
 
 def scope_name(scope: Mapping[str, str]) -> str:

@@ -1,0 +1,111 @@
+"""What is to be seen of the jobs and the messages of a store, for whoever looks whether something stopped happening."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from consolidator.store.tables import WAITING, attributions, exposures, ledger, memories, outbox, runs, scopes
+
+NIGHT_JOB = "consolidate"
+
+
+class Success(NamedTuple):
+    """When a job was last done, and for which local date."""
+
+    at: int
+    day: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outbox:
+    """waiting: messages not delivered and not given up, the oldest from `oldest_at`. given_up: how many were."""
+
+    waiting: int = 0
+    oldest_at: int | None = None
+    given_up: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """
+    begun: jobs that something begins by itself, whether they succeed or not. done: by job and canonical scope, empty
+    for the whole store. scopes: since when each is there. nights: reports of the last nights, the newest first, as
+    documents. waiting: since when the oldest event of a scope waits.
+    """
+
+    begun: frozenset[str] = frozenset()
+    done: Mapping[tuple[str, str], Success] = field(default_factory=dict)
+    scopes: Mapping[str, int] = field(default_factory=dict)
+    nights: tuple[Mapping[str, Any], ...] = ()
+    waiting: Mapping[str, int] = field(default_factory=dict)
+    outbox: Outbox = Outbox()
+
+
+def look(conn: sa.Connection, *, nights: int) -> Seen:
+    """All of it, by indexes. nights: how many reports."""
+    taken_in = sa.select(sa.func.min(memories.c.base_at)).where(memories.c.scope_key == scopes.c.key)
+    there_since = sa.func.coalesce(scopes.c.first_activity_at, taken_in.scalar_subquery())
+    since: dict[str, int] = dict(
+        conn.execute(sa.select(scopes.c.scope, there_since).where(there_since.is_not(None))).all()
+    )
+    return Seen(
+        begun=frozenset(conn.scalars(sa.select(ledger.c.job).where(ledger.c.attempts > 0).distinct())),
+        done=_done(conn),
+        scopes=since,
+        nights=tuple(last_nights(conn, nights)),
+        waiting=_waiting(conn),
+        outbox=outbox_state(conn),
+    )
+
+
+def _done(conn: sa.Connection) -> dict[tuple[str, str], Success]:
+    latest = (
+        sa.select(ledger.c.job, ledger.c.scope_key, sa.func.max(ledger.c.done_at), sa.func.max(ledger.c.day))
+        .where(ledger.c.done_at.is_not(None))
+        .group_by(ledger.c.job, ledger.c.scope_key)
+    )
+    names: dict[int, str] = dict(conn.execute(sa.select(scopes.c.key, scopes.c.scope)).all())
+    return {(job, names.get(key, "")): Success(at, day) for job, key, at, day in conn.execute(latest)}
+
+
+def last_nights(conn: sa.Connection, limit: int) -> list[Mapping[str, Any]]:
+    """The reports of the last nights that the ledger counts, the newest first, as documents."""
+    of_night = sa.select(ledger.c.run_key).where(ledger.c.job == NIGHT_JOB, ledger.c.run_key.is_not(None))
+    query = (
+        sa.select(runs.c.report)
+        .where(runs.c.key.in_(of_night), runs.c.report.is_not(None), runs.c.undone_at.is_(None))
+        .order_by(runs.c.started_at.desc(), runs.c.key.desc())
+        .limit(limit)
+    )
+    return list(conn.scalars(query))
+
+
+def _waiting(conn: sa.Connection) -> dict[str, int]:
+    oldest: dict[str, int] = {}
+    for table in (attributions, exposures):
+        query = (
+            sa.select(scopes.c.scope, sa.func.min(table.c.at))
+            .join(scopes, scopes.c.key == table.c.scope_key)
+            .where(WAITING)
+            .group_by(scopes.c.scope)
+        )
+        for scope, at in conn.execute(query):
+            oldest[scope] = min(at, oldest.get(scope, at))
+    return oldest
+
+
+def outbox_state(conn: sa.Connection) -> Outbox:
+    """How many messages wait, since when, and how many were given up."""
+    waits = outbox.c.next_at.is_not(None)
+    lost = sa.and_(outbox.c.next_at.is_(None), outbox.c.delivered_at.is_(None))
+    count, oldest = conn.execute(sa.select(sa.func.count(), sa.func.min(outbox.c.created_at)).where(waits)).one()
+    given_up = conn.scalar(sa.select(sa.func.count()).select_from(outbox).where(lost)) or 0
+    return Outbox(count, oldest, given_up)
+
+
+def told_since(conn: sa.Connection, since: int) -> set[str]:
+    """The names of what messages have said since an instant, whether they have arrived or not."""
+    payloads = conn.scalars(sa.select(outbox.c.payload).where(outbox.c.created_at >= since))
+    return {name for payload in payloads for name in payload.get("about", ())}
