@@ -150,6 +150,9 @@ def compose_in_batch(
         if ended is not None:
             yield ended
     if asked and hand_in is not None:
+        if stops := asker.stop():
+            yield from (talk.ended(asker, "waiting", stops) for talk, _, _ in asked.values())
+            return
         questions = {name: question for name, (_, question, _) in asked.items()}
         why = hand_in(questions, {name: request for name, (_, _, request) in asked.items()})
         if not why:

@@ -14,6 +14,7 @@ from consolidator.merging.texts import Text
 from consolidator.settings import Embedding
 from consolidator.store.engine import Store
 from consolidator.store.vectors import pin_of, usual_pin, vectors_of
+from consolidator.terms import Stop
 
 Matrix = NDArray[np.float32]
 Vectors = Callable[[Sequence[Text]], tuple[Matrix | None, NDArray[np.bool_]]]
@@ -53,12 +54,12 @@ class Comparing:
         missing = self._choice is not None and self._choice.embedder is None and self._choice.model is not None
         return self._choice.why if self._choice and missing else ""
 
-    def embed(self, store: Store, scope_key: int) -> int:
-        """Embed the active memories of a scope that lack a vector, batch by batch; how many."""
+    def embed(self, store: Store, scope_key: int, stop: Stop) -> int:
+        """Embed the active memories of a scope that lack a vector, batch by batch until it is to stop; how many."""
         embedder = self.choose(store).embedder
         if embedder is None or self.failures:
             return 0
-        filled = embed_missing(store, scope_key, embedder, advance=self._count)
+        filled = embed_missing(store, scope_key, embedder, advance=self._count, stop=stop)
         if filled.why:
             self.failures[f"no new vectors: {filled.why}"] = None
         return filled.embedded

@@ -19,8 +19,11 @@ from consolidator.merging.asking import BadAnswer, Question, question, read_answ
 from consolidator.merging.proof import prove
 from consolidator.plan import Usage
 from consolidator.propose import Proposal
+from consolidator.terms import ANY_TERMS, Stop
 
 IN_A_BATCH = "in a batch; the next run after it has ended, or `consolidate collect`, takes its answer in"
+GRACE_SECONDS = 30.0  # for answers under way, once it is to stop
+LOOKS_UP_SECONDS = 1.0  # how soon that is noticed
 FAILURES_IN_A_ROW = 3  # with no answer between them: the provider is down, and the rest waits
 
 Verdict = Literal["merge", "update", "distinct", "rejected", "waiting", "expected"]
@@ -43,7 +46,7 @@ class Asker:
     Whom to ask, and how. scope: whose budget it is. names: those that the scope knows, for the proof.
 
     kept: a reply by the hash of its request, None where there is none. keep: keeps one, with the memories asked about.
-    in_batches: hashes of requests that a batch will answer.
+    in_batches: hashes of requests that a batch will answer. stop: why nothing more is to be asked, if so.
     """
 
     model: Model
@@ -54,6 +57,7 @@ class Asker:
     kept: Callable[[str], Reply | None]
     keep: Callable[[str, Reply, Collection[int]], object]
     in_batches: Collection[str] = ()
+    stop: Stop = ANY_TERMS.stop
 
 
 class Talk:
@@ -136,18 +140,21 @@ def compose(proposals: Iterable[Proposal], asker: Asker) -> Iterator[Composed]:
     What a model makes of proposals, asked in their order, told in that of the answers.
 
     A bad answer is asked for once more, naming what was wrong with it; one that fails costs its own proposal alone.
-    What does not fit into the budget waits, and so does the rest where the provider is down or misconfigured.
+    What does not fit into the budget waits, and so does the rest where the provider is down or misconfigured, or where
+    it is to stop: then answers under way are waited for a little longer, and kept for another night.
     """
     todo = deque(map(Talk, proposals))
     arrived: SimpleQueue[_Arrived] = SimpleQueue()
-    flying = in_a_row = 0
+    flying: list[Talk] = []
+    in_a_row = 0
     down = ""
     try:
         while todo or flying:
-            while todo and flying < asker.concurrency:
+            stops = asker.stop()
+            while todo and (stops or len(flying) < asker.concurrency):
                 talk = todo.popleft()
-                if down:
-                    yield talk.ended(asker, "waiting", down, failed=True)
+                if stops or down:
+                    yield talk.ended(asker, "waiting", stops or down, failed=not stops)
                     continue
                 asked = talk.question()
                 request = request_hash(asker.model, asked)
@@ -165,15 +172,18 @@ def compose(proposals: Iterable[Proposal], asker: Asker) -> Iterator[Composed]:
                 room = asker.spending.reserve(asker.scope, most_of(asked))
                 if not isinstance(room, Refused):
                     _send(asker.model, asked, _Call(talk, request, room), arrived)
-                    flying += 1
+                    flying.append(talk)
                 elif flying:  # what is under way may take less than was reserved for it
                     todo.appendleft(talk)
                     break
                 else:
                     yield talk.ended(asker, "waiting", f"the budget is spent: {room.because}")
             calls = _kept_at_once(arrived, asker) if flying else []
-            flying -= len(calls)
+            if flying and not calls:
+                yield from (talk.ended(asker, "waiting", f"{asker.stop()}") for talk in flying)
+                return
             for (talk, _, _), came in calls:
+                flying.remove(talk)
                 if isinstance(came, Reply):
                     in_a_row = 0
                     ended = talk.judged(asker, came)
@@ -207,11 +217,16 @@ def _send(model: Model, asked: Question, call: _Call, arrived: SimpleQueue[_Arri
 
 
 def _kept_at_once(arrived: SimpleQueue[_Arrived], asker: Asker) -> list[tuple[_Call, Reply | ModelFailed]]:
-    """Wait for an answer; it and all that have come with it are kept."""
-    came = [_keep(arrived.get(), asker)]
-    with suppress(Empty):
-        while True:
-            came.append(_keep(arrived.get_nowait(), asker))
+    """Wait for an answer; it and all that have come with it are kept. None of them: it is to stop, and none came."""
+    came: list[tuple[_Call, Reply | ModelFailed]] = []
+    patience = GRACE_SECONDS
+    while not came and patience > 0:
+        with suppress(Empty):
+            came.append(_keep(arrived.get(timeout=LOOKS_UP_SECONDS), asker))
+            while True:
+                came.append(_keep(arrived.get_nowait(), asker))
+        if asker.stop():
+            patience -= LOOKS_UP_SECONDS
     return came
 
 

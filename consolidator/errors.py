@@ -33,5 +33,5 @@ class ScopeHeld(ConsolidatorError):
     exit_code = 11
 
 
-class Terminated(KeyboardInterrupt):
+class Terminated(BaseException):
     """This process was told to end (SIGTERM): it ends as at Ctrl-C."""

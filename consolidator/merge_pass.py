@@ -59,12 +59,15 @@ def run_pass(by: Pass, run: Run, part: ScopePlan, land: Land) -> ScopePlan:
     land: applies a decided merge, and gives it back as it was written, or waiting where it no longer held.
     """
     store, means, now = by.store, by.means, by.now
-    taken = take_in(store, part.key, means.model_for, now=by.wall_clock())
+    stops = by.stop()
+    taken = TakenIn() if stops else take_in(store, part.key, means.model_for, now=by.wall_clock())
     with store.read() as conn:
         sight = _seen(by, Overlay(conn), part)
-    if why := _why_nothing(part, sight, means, taken):
+    if why := stops or _why_nothing(part, sight, means, taken):
         return _quiet(part, sight, why, taken)
-    embedded = means.comparing.embed(store, part.key)
+    embedded = means.comparing.embed(store, part.key, by.stop)
+    if stops := by.stop():
+        return _quiet(part, sight, stops, taken)
     with store.read() as conn:
         rows = Overlay(conn)
         sight = _seen(by, rows, part)
@@ -74,7 +77,9 @@ def run_pass(by: Pass, run: Run, part: ScopePlan, land: Land) -> ScopePlan:
     book = Book(found, first=first, embedded=embedded)
     keys = count(-1, -1)
     for merge in book.verdicts(_ask(by, run, part, found, taken)):
-        if merge.verdict in CHANGING:
+        if merge.verdict in CHANGING and (stops := by.stop()):
+            merge = replace(merge, verdict="waiting", because=stops)
+        elif merge.verdict in CHANGING:
             with store.read() as conn:
                 merge = _decided(Overlay(conn), part, merge, key=next(keys), clock=clock, now=now)
             merge = merge if merge.verdict == "rejected" else land(merge)
@@ -184,6 +189,7 @@ def _ask(
         partial(replies.kept, by.store),
         partial(replies.keep, by.store, at=by.now) if run else note,
         taken.under_way,
+        by.stop,
     )
     if run and (by.collects or by.means.merge.mode == "batch"):
         handing = partial(hand_in, by.store, run, part.key, choice.model, by.wall_clock())

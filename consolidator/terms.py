@@ -46,7 +46,7 @@ class EveryTurn:
     def stopped(self, _run: Run, _scope_key: int) -> None: ...
 
 
-_EVERY_TURN = EveryTurn()
+EVERY_TURN = EveryTurn()
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Terms:
     another night holds is tried again; None: such scopes are left out.
     """
 
-    turn: Turn = _EVERY_TURN
+    turn: Turn = EVERY_TURN
     stop: Stop = lambda: None
     wait: Callable[[], object] | None = None
 

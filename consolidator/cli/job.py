@@ -37,9 +37,9 @@ def do_job(session: Session, name: str, again: bool = False) -> int:
     from consolidator.schedule.jobs import Ended, Work, do
     from consolidator.schedule.owed import day_of
     from consolidator.schedule.stopping import Stopping
-    from consolidator.settings.duty import JOB_NAMES, duties, local_zone
+    from consolidator.settings.duty import JOB_NAMES, duty_of
 
-    duty: Any = duties(session.settings, local_zone()).get(one_of("job", name, JOB_NAMES))  # type: ignore[call-overload]
+    duty = duty_of(session.settings, one_of("job", name, JOB_NAMES))
     if duty is None:
         raise BadInput(f"jobs.{name}: is turned off; `enabled: true` in the settings turns it on")
     now = clock()

@@ -1,10 +1,8 @@
-"""`consolidate`: the commands, and how each ends: with an exit code and, where something is wrong, one line."""
+"""`consolidate`: the commands."""
 
 import gc
-import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,12 +26,8 @@ from consolidator.cli import (
     show,
     stores,
 )
+from consolidator.cli.ending import INTERRUPTED, end, ending
 from consolidator.cli.session import Options, start
-from consolidator.errors import BadSettings, ConsolidatorError
-
-TRACEBACK_VARIABLE = "CONSOLIDATOR_TRACEBACK"
-INTERRUPTED = 130
-_FAULT_LENGTH = 300
 
 COMMANDS: dict[str, Callable[..., object] | None] = {
     "init": stores.init,
@@ -150,29 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     output.make_streams_safe()
     # A night makes much that stays and few circles: looking for them again and again took a fifth of its time.
     gc.set_threshold(100_000, 50, 1_000)
-    try:
-        code = _do(list(sys.argv[1:] if arguments is None else arguments))
-        sys.stdout.flush()
-        return code
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except BrokenPipeError:
-        output.abandon_output()
-        return ConsolidatorError.exit_code
-    except BadSettings as error:
-        return max(_end(line, error.exit_code) for line in error.lines)
-    except ConsolidatorError as error:
-        return _end(str(error), error.exit_code)
-    except OSError as error:
-        if os.environ.get(TRACEBACK_VARIABLE):
-            raise
-        where = f"{error.filename}: " if error.filename else ""
-        return _end(f"{where}{error.strerror or error}", ConsolidatorError.exit_code)
-    except Exception as error:
-        if os.environ.get(TRACEBACK_VARIABLE):
-            raise
-        kind, what = type(error).__name__, str(getattr(error, "orig", error))[:_FAULT_LENGTH]  # never SQL's parameters
-        return _end(f"a fault of this program ({kind}: {what}); {TRACEBACK_VARIABLE}=1 shows where", 1)
+    return ending(lambda: _do(list(sys.argv[1:] if arguments is None else arguments)))
 
 
 def _do(arguments: list[str]) -> int:
@@ -180,14 +152,7 @@ def _do(arguments: list[str]) -> int:
         code = app(arguments, standalone_mode=False)
     except typer.TyperException as error:  # typer's own: a wrong option, a missing argument
         command = context.command_path if (context := getattr(error, "ctx", None)) else "consolidate"
-        return _end(f"{error.format_message().rstrip('.')} (see `{command} --help`)", 2)
+        return end(f"{error.format_message().rstrip('.')} (see `{command} --help`)", 2)
     except typer.Abort:
         return INTERRUPTED
     return code if isinstance(code, int) else 0
-
-
-def _end(message: str, code: int) -> int:
-    """Say what is wrong in one line."""
-    with suppress(OSError):
-        output.note(f"consolidate: {' '.join(message.split())}")
-    return code

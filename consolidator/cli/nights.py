@@ -32,6 +32,7 @@ from consolidator.plan import STEPS, Result, load, save
 
 if TYPE_CHECKING:
     from consolidator.store.engine import Store
+    from consolidator.terms import Turn
 
 
 def run(
@@ -80,6 +81,7 @@ def run(
             raise BadInput(f"{name}: only a dry run writes a plan; add --dry-run")
     from consolidator.night import plan_night, run_night
     from consolidator.store.find import find_scopes
+    from consolidator.terms import EVERY_TURN, Terms
 
     with session.open("read" if dry_run else "write") as store, session.means() as means:
         with store.read() as conn:
@@ -106,6 +108,7 @@ def run(
                     steps=chosen,
                     means=means,
                     progress=lambda _done, _all: advance(1),
+                    terms=Terms(_turn(session, store, now) if as_of is None and chosen == STEPS else EVERY_TURN),
                 )
         if out:
             _keep(result, out)
@@ -149,6 +152,21 @@ def apply(
                 progress=lambda _done, _all: advance(1),
             )
         return tell(store, result, earlier, level=level, decisions=decisions, json=json)
+
+
+def _turn(session: Session, store: "Store", now: int) -> "Turn":
+    """A whole night counts as that of its date, where there is a job for it."""
+    from consolidator.schedule.owed import today
+    from consolidator.schedule.turns import TurnByHand
+    from consolidator.settings.duty import duty_of
+    from consolidator.terms import EVERY_TURN
+
+    try:
+        duty = duty_of(session.settings, "consolidate")
+    except BadInput:  # where the date is not known there is no job either
+        return EVERY_TURN
+    day = today(duty, now) if duty else None
+    return TurnByHand(store, day, wall_clock=clock) if day else EVERY_TURN
 
 
 def _insist_on_plan(out: Path, store: "Store") -> None:

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeVar
 
 import typer
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from consolidator.means import Means
     from consolidator.settings import Settings
     from consolidator.store.engine import Store
+
+Name = TypeVar("Name", bound=str)
 
 STORE_VARIABLE = "CONSOLIDATOR_STORE"
 FOLDER = "consolidator"
@@ -161,10 +163,11 @@ def scope_text(option: str | None) -> str | None:
         raise BadInput(f"--scope: {error}") from None
 
 
-def one_of(name: str, value: str, known: Sequence[str]) -> str:
+def one_of(name: str, value: str, known: Sequence[Name]) -> Name:
     """The value of an option, where it is a known one. BadInput names the nearest."""
-    if value in known:
-        return value
+    for each in known:
+        if value == each:
+            return each
     from difflib import get_close_matches
 
     near = get_close_matches(value, known, n=1)

@@ -17,6 +17,7 @@ from consolidator.merging.secrets import find_secrets
 from consolidator.store import vectors as stored
 from consolidator.store.engine import Store
 from consolidator.store.vectors import Lacking, Pin, Which
+from consolidator.terms import ANY_TERMS, Stop
 
 AT_ONCE = 256
 
@@ -58,11 +59,13 @@ def embed_missing(
     which: Which = "active",
     dimension: int | None = None,
     advance: Advance | None = None,
+    stop: Stop = ANY_TERMS.stop,
 ) -> Filled:
     """
     Embed the memories of a scope, None: of all, that lack a vector of the embedder's model. Pins the store to it.
 
-    A failing embedder ends it, and what was written until then stays. which, dimension: see `store.vectors.lacking`.
+    A failing embedder ends it, and so does `stop`; what was written until then stays. which, dimension: see
+    `store.vectors.lacking`.
     """
 
     def read(conn: sa.Connection, after: int) -> Sequence[Lacking]:
@@ -87,7 +90,7 @@ def embed_missing(
                 f"to embed all anew: consolidate embed --all --model {model}"
             )
 
-    return _fill(store, embedder, read, insist, after=0, advance=advance)
+    return _fill(store, embedder, read, insist, after=0, advance=advance, stop=stop)
 
 
 def embed_all(store: Store, embedder: Embedder, *, advance: Advance | None = None) -> Filled:
@@ -160,6 +163,7 @@ def _fill(
     *,
     after: int,
     advance: Advance | None,
+    stop: Stop = ANY_TERMS.stop,
 ) -> Filled:
     """
     Batch by batch until `read` gives no more after the last key.
@@ -171,7 +175,7 @@ def _fill(
     while True:
         with store.read() as conn:
             batch = read(conn, after)
-        if not batch:
+        if not batch or stop():
             return done
         after = batch[-1].key
         secret = np.array([not embedder.local and bool(find_secrets(memory.content)) for memory in batch], np.bool_)

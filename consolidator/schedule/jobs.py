@@ -19,8 +19,7 @@ from consolidator.settings import Settings
 from consolidator.settings.duty import Duty
 from consolidator.settings.jobs import ConsolidateJob, JobName
 from consolidator.store.engine import Store
-from consolidator.store.ledger import WHOLE_STORE
-from consolidator.store.locks import hold_scope
+from consolidator.store.locks import WHOLE_STORE, hold_scope
 from consolidator.store.tables import scopes
 from consolidator.terms import Terms
 

@@ -10,7 +10,7 @@ from consolidator.schedule.calendar import Due, last_due
 from consolidator.settings.duty import Duty
 from consolidator.store import ledger
 from consolidator.store.engine import Store
-from consolidator.store.ledger import WHOLE_STORE
+from consolidator.store.locks import WHOLE_STORE
 from consolidator.store.tables import memories, scopes
 
 WAITS = (60 * SECOND, 600 * SECOND, 3600 * SECOND, 4 * 3600 * SECOND)  # after each attempt that failed

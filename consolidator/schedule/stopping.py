@@ -49,20 +49,31 @@ class Stopping:
     def heeding(self) -> Iterator["Stopping"]:
         """Meanwhile SIGTERM is a request, and a second one ends the work where it is."""
 
-        def heed(_number: int, _frame: FrameType | None) -> None:
+        def heed() -> None:
             if self.requested:
                 raise Terminated
             self.request()
 
         try:
-            if threading.current_thread() is not threading.main_thread():
+            with on_sigterm(heed):
                 yield self
-                return
-            before = signal.signal(signal.SIGTERM, heed)
-            try:
-                yield self
-            finally:
-                signal.signal(signal.SIGTERM, before)
         finally:
             os.close(self._woken)
             os.close(self._wake)
+
+
+@contextmanager
+def on_sigterm(heed: Callable[[], object]) -> Iterator[None]:
+    """Meanwhile SIGTERM calls this, where this thread is the one that hears of signals."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def handler(_number: int, _frame: FrameType | None) -> None:
+        heed()
+
+    before = signal.signal(signal.SIGTERM, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -32,6 +32,15 @@ class Duty(NamedTuple):
     job: Job
 
 
+def duty_of(settings: Settings, name: JobName) -> Duty | None:
+    """A job that is on; None where it is off. BadInput where its zone is this machine's, which cannot be told."""
+    job: Job = getattr(settings.jobs, name)
+    if not job.enabled:
+        return None
+    named = job.time_zone or settings.time_zone
+    return _duty(name, settings, ZoneInfo(named) if named else local_zone())
+
+
 def duties(settings: Settings, local: ZoneInfo) -> dict[JobName, Duty]:
     """The jobs that are on. local: the zone of those that name none, this machine's."""
     return {name: _duty(name, settings, local) for name in JOB_NAMES if getattr(settings.jobs, name).enabled}

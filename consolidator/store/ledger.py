@@ -11,10 +11,9 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from consolidator.instants import NIGHT
+from consolidator.instants import NIGHT, to_datetime
 from consolidator.store.tables import ledger, scopes
 
-WHOLE_STORE = 0  # the scope of jobs that look after none
 KEPT_NIGHTS = 400
 
 _NAMES = ("scope_key", "job", "day", "attempts", "next_at", "done_at", "reason")
@@ -98,7 +97,8 @@ def not_begun(conn: sa.Connection, scope_key: int, job: str, day: str, *, now: i
 def done(conn: sa.Connection, scope_key: int, job: str, day: str, *, at: int, run_key: int | None = None) -> None:
     """Note that a job was done for a date; what lies more than 400 nights back is dropped."""
     _upsert(conn, scope_key, job, day, {"done_at": at, "run_key": run_key, "next_at": None, "reason": None})
-    old = sa.and_(ledger.c.scope_key == scope_key, ledger.c.job == job, ledger.c.done_at < at - KEPT_NIGHTS * NIGHT)
+    oldest = f"{to_datetime(at - KEPT_NIGHTS * NIGHT):%Y-%m-%d}"
+    old = sa.and_(ledger.c.scope_key == scope_key, ledger.c.job == job, ledger.c.day < oldest)
     conn.execute(sa.delete(ledger).where(old))
 
 

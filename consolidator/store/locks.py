@@ -1,5 +1,5 @@
 """
-One night at a time in a scope.
+One night at a time in a scope, one job at a time that looks after the whole store.
 
 A lock ends with its holder: a process that died, killed or not, holds nothing. On SQLite a lock is a row that says
 who holds it, and until when where that cannot be asked (another machine); on Postgres it is an advisory lock of a
@@ -23,6 +23,8 @@ from consolidator.store import postgres
 from consolidator.store.handle import Store
 from consolidator.store.tables import locks
 
+WHOLE_STORE = 0  # in place of a scope
+_HELD = ("another night holds this scope", "another job holds the whole store")
 EXPIRES_AFTER = 12 * 3600 * SECOND
 SAME_START_SECONDS = 2.0  # the start of a process is known to a clock tick, that of the machine to a second
 
@@ -31,7 +33,7 @@ Clock = Callable[[], int]
 
 @contextmanager
 def hold_scope(store: Store, scope_key: int, *, wall_clock: Clock) -> Iterator[None]:
-    """Hold a scope until the end of the block. ScopeHeld where another night does."""
+    """Hold a scope, or the whole store, until the end of the block. ScopeHeld where another night or job does."""
     hold = _hold_by_connection if store.dialect == "postgresql" else _hold_by_row
     with hold(store, scope_key, wall_clock):
         yield
@@ -46,7 +48,7 @@ def _hold_by_row(store: Store, scope_key: int, wall_clock: Clock) -> Iterator[No
         if held and held.expires_at > now and _may_live(held.holder):
             who = json.loads(held.holder)
             raise ScopeHeld(
-                f"another night holds this scope: process {who['process']} on {who['host']}, "
+                f"{_HELD[scope_key == WHOLE_STORE]}: process {who['process']} on {who['host']}, "
                 f"since {format_instant(held.taken_at)}; let it end, or stop it"
             )
         connection.execute(sa.delete(locks).where(locks.c.scope_key == scope_key))
@@ -103,7 +105,7 @@ def _hold_by_connection(store: Store, scope_key: int, _wall_clock: Clock) -> Ite
         if not connection.scalar(sa.select(sa.func.pg_try_advisory_lock(name))):
             process = connection.scalar(sa.text(_HOLDER), {"name": name})
             raise ScopeHeld(
-                f"another night holds this scope: server process {process} of the database; let it end, or stop it"
+                f"{_HELD[scope_key == WHOLE_STORE]}: server process {process} of the database; let it end, or stop it"
             )
         try:
             yield
