@@ -123,7 +123,9 @@ def perform(store: Store, plan: Plan, parts: Iterable[tuple[int, PartOf]], tools
         error or "; ".join(filter(None, [stopped, *held.values()])) or None,
     )
     try:
-        finish(store, run, finished_at=tools.wall_clock(), exit_code=result.exit_code, report=tools.describe(result))
+        report, messages = tools.describe(result), tools.terms.messages(result)
+        ended_at = tools.wall_clock()
+        finish(store, run, finished_at=ended_at, exit_code=result.exit_code, report=report, messages=messages)
     except (ConsolidatorError, sa.exc.DBAPIError) as failure:
         if not error:
             result = replace(result, exit_code=FAILED, error=_first_line(failure))

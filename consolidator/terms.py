@@ -1,9 +1,11 @@
 """On which terms a run works: whose turn it is in a scope, and when it stops."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from consolidator.plan import Result
+from consolidator.store.outbox import Entry
 from consolidator.store.run import Run
 
 Stop = Callable[[], str | None]
@@ -53,12 +55,14 @@ EVERY_TURN = EveryTurn()
 class Terms:
     """
     stop: why the run is to stop now, if it is; asked wherever it can. wait: passes some time, until a scope that
-    another night holds is tried again; None: such scopes are left out.
+    another night holds is tried again; None: such scopes are left out. messages: what is to be told of a run, made of
+    its result before its last transaction, which holds it.
     """
 
     turn: Turn = EVERY_TURN
     stop: Stop = lambda: None
     wait: Callable[[], object] | None = None
+    messages: Callable[[Result], Sequence[Entry]] = lambda _: ()
 
 
 ANY_TERMS = Terms()

@@ -1,13 +1,19 @@
 """The command that does a job of the settings: what a timer starts, and the service."""
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from consolidator.cli.output import emit, note, one_line
-from consolidator.cli.session import Session, clock, one_of
+from consolidator.cli.session import Session, clock, one_of, state_folder
 from consolidator.errors import BadInput, ConsolidatorError
+
+if TYPE_CHECKING:
+    from consolidator.plan import Result
+    from consolidator.report import Report
+    from consolidator.store.engine import Store
 
 
 def job(
@@ -32,11 +38,13 @@ def job(
 
 def do_job(session: Session, name: str, again: bool = False) -> int:
     """Do a job, print how it ended, and return its exit code."""
-    from consolidator.cli.telling import earlier_of, report_of
     from consolidator.schedule.calendar import last_due
     from consolidator.schedule.jobs import Ended, Work, do
+    from consolidator.schedule.outage import Outage
+    from consolidator.schedule.outside import Outside
     from consolidator.schedule.owed import day_of
     from consolidator.schedule.stopping import Stopping
+    from consolidator.schedule.telling import Audience, Telling
     from consolidator.settings.duty import JOB_NAMES, duty_of
 
     duty = duty_of(session.settings, one_of("job", name, JOB_NAMES))
@@ -47,30 +55,57 @@ def do_job(session: Session, name: str, again: bool = False) -> int:
     if due is None:
         raise BadInput(f"jobs.{name}: was not due yet in nine years; check its time")
     session = replace(session, store=session.store or duty.store)
-    with (
-        Stopping(duty.job.deadline_minutes).heeding() as stop,
-        session.open("write") as store,
-        session.means() as means,
-    ):
-        earlier = earlier_of(store)
-        work = Work(
-            store=store,
-            duty=duty,
-            settings=session.settings,
-            means=means,
-            now=now,
-            wall_clock=clock,
-            day=day_of(duty, due, now),
-            again=again,
-            stop=stop,
-            report=lambda result: report_of(store, result, earlier),
-        )
+    settings, day = session.settings, day_of(duty, due, now)
+    with Stopping(duty.job.deadline_minutes).heeding() as stop:
+        outage, outside = Outage(state_folder(), session.url), Outside(duty.name, settings, clock, _say)
+        audience = Audience(duty, settings, day.name, stop, outage, outside, clock, emit)
         try:
-            ended = do(work)
-        except ConsolidatorError as failure:
-            ended = Ended(failure.exit_code, failure=str(failure))
-    _tell(ended, session.settings.report)
+            store = session.open("write")
+        except ConsolidatorError as gone:
+            audience.no_store(gone)
+            raise
+        with store, session.means() as means:
+            telling = Telling(audience, store, means, _reports(store))
+            work = Work(
+                store=store,
+                duty=duty,
+                settings=settings,
+                means=means,
+                now=now,
+                wall_clock=clock,
+                day=day,
+                again=again,
+                stop=stop,
+                report=telling.report,
+                messages=telling.messages,
+            )
+            try:
+                ended = do(work)
+            except ConsolidatorError as failure:
+                ended = Ended(failure.exit_code, failure=str(failure))
+            _tell(ended, settings.report)
+            telling.end(ended)
     return ended.exit_code
+
+
+def _reports(store: "Store") -> "Callable[[Result], Report]":
+    """Makes the report of a night from its result, once of each."""
+    from consolidator.cli.telling import earlier_of, report_of
+
+    earlier = earlier_of(store)
+    made: list[tuple[Result, Report]] = []
+
+    def report(result: "Result") -> "Report":
+        if not made or made[-1][0] is not result:
+            made.append((result, report_of(store, result, earlier)))
+        return made[-1][1]
+
+    return report
+
+
+def _say(line: str) -> None:
+    """A line for the log."""
+    note(f"consolidate: {one_line(line)}")
 
 
 def _tell(ended: Any, level: str) -> None:
@@ -81,4 +116,4 @@ def _tell(ended: Any, level: str) -> None:
     if ended.report and (text := render(ended.report, level)):
         emit(text)
     elif ended.failure:
-        note(f"consolidate: {one_line(ended.failure)}")
+        _say(ended.failure)

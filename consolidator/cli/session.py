@@ -130,6 +130,14 @@ def default_store() -> Path:
     return platformdirs.user_data_path(FOLDER) / FILE
 
 
+def state_folder() -> Path:
+    """Where it is remembered what a store that is gone cannot hold: what systemd gives, else the user's."""
+    import platformdirs
+
+    given = os.environ.get("STATE_DIRECTORY", "").partition(":")[0]
+    return Path(given) if given else platformdirs.user_state_path(FOLDER)
+
+
 def clock() -> int:
     """The time, by the clock on the wall."""
     return from_datetime(datetime.now(UTC))

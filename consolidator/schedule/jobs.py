@@ -1,25 +1,32 @@
 """What each job does: its work for a date, once, in one value that says how it ended."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from consolidator.errors import BadInput, ScopeHeld
+from consolidator.errors import BadInput, ConsolidatorError, ScopeHeld
 from consolidator.laws.clock import Rates
 from consolidator.means import Means
 from consolidator.night import collect_batches, run_night
+from consolidator.notify.brief import digest_message
+from consolidator.notify.deliver import entries_of
 from consolidator.plan import STEPS, Result
-from consolidator.report import Report, as_json
+from consolidator.report import Report, as_json, digest_words
+from consolidator.schedule.digests import digest_of
 from consolidator.schedule.owed import Day
+from consolidator.schedule.phrasing import phrase_by
 from consolidator.schedule.stopping import Stopping
 from consolidator.schedule.turns import JobsTurn
 from consolidator.scopes import spell
 from consolidator.settings import Settings
-from consolidator.settings.duty import Duty
-from consolidator.settings.jobs import ConsolidateJob, JobName
+from consolidator.settings.duty import Duty, duties_beside
+from consolidator.settings.jobs import ConsolidateJob, JobName, ReportJob
+from consolidator.store import outbox
 from consolidator.store.engine import Store
 from consolidator.store.locks import WHOLE_STORE, hold_scope
+from consolidator.store.outbox import Entry
 from consolidator.store.tables import scopes
 from consolidator.terms import Terms
 
@@ -29,7 +36,8 @@ PARTLY, FAILED = 3, 1
 @dataclass(frozen=True)
 class Ended:
     """
-    How a job ended. lines: what there is to say beside the report. failure: what went wrong, in one line.
+    How a job ended. lines: what there is to say beside the report. failure: what went wrong, in one line. did: of a job
+    that has no report, what it did, in a sentence for a message; None where that was nothing.
 
     Nothing to do, as it was done for its date already, is neither a report nor a failure.
     """
@@ -38,12 +46,14 @@ class Ended:
     report: Report | None = None
     lines: tuple[str, ...] = ()
     failure: str | None = None
+    did: str | None = None
 
 
 @dataclass(frozen=True)
 class Work:
     """
-    A job to be done for a date. again: though it was done. report: of a night, from its result.
+    A job to be done for a date. again: though it was done. report: of a night, from its result. messages: what is to be
+    told of it.
 
     stop: when it is to stop; its `wait` passes some time.
     """
@@ -58,6 +68,7 @@ class Work:
     again: bool
     stop: Stopping
     report: Callable[[Result], Report]
+    messages: Callable[[Result], Sequence[Entry]] = lambda _: ()
 
     @property
     def rates(self) -> Rates:
@@ -99,7 +110,7 @@ def _collect(work: Work) -> Ended:
         describe=lambda result: as_json(work.report(result)),
         means=work.means,
         scopes=list(there),
-        terms=Terms(stop=work.stop, wait=work.stop.wait),
+        terms=Terms(stop=work.stop, wait=work.stop.wait, messages=work.messages),
     )
     return _ended(work, result, lines) if result else Ended(lines=(*lines, "No batch is under way."))
 
@@ -120,7 +131,7 @@ def _night(work: Work, steps: Sequence[str]) -> Ended:
         scopes=list(there),
         steps=steps,
         means=work.means,
-        terms=Terms(turn, work.stop, work.stop.wait),
+        terms=Terms(turn, work.stop, work.stop.wait, work.messages),
     )
     if work.stop.out_of_time and not work.stop.requested:
         turn.out_of_time(there.values(), f"{work.stop()}")
@@ -128,7 +139,10 @@ def _night(work: Work, steps: Sequence[str]) -> Ended:
 
 
 def _ended(work: Work, result: Result, lines: tuple[str, ...]) -> Ended:
-    return Ended(result.exit_code, work.report(result), lines, result.error)
+    report = None
+    with suppress(ConsolidatorError):  # where the store is gone, why is all that there is to say
+        report = work.report(result)
+    return Ended(result.exit_code, report, lines, result.error)
 
 
 def once(work: Work, act: Callable[[], Ended]) -> Ended:
@@ -180,7 +194,39 @@ def _scopes(work: Work) -> tuple[dict[str, int], tuple[str, ...]]:
     return named, tuple(f"There is no scope {spell(text)} in the store yet." for text in missing)
 
 
-JOBS: Mapping[JobName, Callable[[Work], Ended]] = {"consolidate": consolidate, "shift": shift, "collect": collect}
+def report(work: Work) -> Ended:
+    """The last nights, added up. Its message is kept before the ledger says that it is done."""
+    return once(work, lambda: _report(work))
+
+
+def _report(work: Work) -> Ended:
+    job, duty, settings = work.duty.job, work.duty, work.settings
+    assert isinstance(job, ReportJob)
+    night = duties_beside(duty, settings).get("consolidate")
+    found = digest_of(work.store, duty, night, settings, nights=job.nights, now=work.now)
+    message = digest_message(
+        found,
+        name=f"report:{work.day.name}" + (f":{work.now}" if work.again else ""),
+        level=duty.level,
+        error_notification=settings.error_notification,
+        quiet=duty.quiet,
+        phrase=phrase_by(work.means) if duty.channels else None,
+        persona=settings.persona,
+    )
+    if message:
+        entries = entries_of(message, duty.channels)
+        with work.store.write() as conn:
+            outbox.put(conn, entries, run_key=None, now=work.wall_clock())
+    told = digest_words.text(found, settings.report)
+    return Ended(lines=(told,) if told else ())
+
+
+JOBS: Mapping[JobName, Callable[[Work], Ended]] = {
+    "consolidate": consolidate,
+    "shift": shift,
+    "collect": collect,
+    "report": report,
+}
 
 
 def do(work: Work) -> Ended:

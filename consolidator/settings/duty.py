@@ -1,6 +1,7 @@
 """Duties: the jobs that are on, each with what it leaves to the settings above it filled in."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import NamedTuple, get_args
 from zoneinfo import ZoneInfo
 
@@ -44,6 +45,13 @@ def duty_of(settings: Settings, name: JobName) -> Duty | None:
 def duties(settings: Settings, local: ZoneInfo) -> dict[JobName, Duty]:
     """The jobs that are on. local: the zone of those that name none, this machine's."""
     return {name: _duty(name, settings, local) for name in JOB_NAMES if getattr(settings.jobs, name).enabled}
+
+
+def duties_beside(duty: Duty, settings: Settings) -> dict[JobName, Duty]:
+    """The jobs of the same store; none where this machine's time zone cannot be told."""
+    with suppress(BadInput):
+        return {name: each for name, each in duties(settings, local_zone()).items() if each.store == duty.store}
+    return {}
 
 
 def _duty(name: JobName, settings: Settings, local: ZoneInfo) -> Duty:

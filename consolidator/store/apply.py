@@ -11,10 +11,12 @@ from typing import Any
 import sqlalchemy as sa
 
 from consolidator.plan import Decision, Plan, ScopeOutcome, ScopePlan
+from consolidator.store import outbox
 from consolidator.store.bulk import for_each
 from consolidator.store.chains import fallen
 from consolidator.store.dead import ROWS_A_TRANSACTION, delete_dead
 from consolidator.store.engine import Store
+from consolidator.store.outbox import Entry
 from consolidator.store.recheck import stale_tokens, touched
 from consolidator.store.run import Run
 from consolidator.store.tables import associations, attributions, exposures, memories, runs
@@ -123,8 +125,10 @@ def _schedule(conn: sa.Connection, part: ScopePlan, stale: set[Hashable]) -> dic
     return noted if rows or links else {}
 
 
-def finish(store: Store, run: Run, *, finished_at: int, exit_code: int, report: dict[str, Any]) -> None:
-    """Write how a run ended."""
+def finish(
+    store: Store, run: Run, *, finished_at: int, exit_code: int, report: dict[str, Any], messages: Sequence[Entry] = ()
+) -> None:
+    """Write how a run ended, and what is to be told of it: both or neither."""
     with store.write() as conn:
         run.stamp(conn)
         conn.execute(
@@ -132,3 +136,4 @@ def finish(store: Store, run: Run, *, finished_at: int, exit_code: int, report: 
             .where(runs.c.key == run.key)
             .values(finished_at=finished_at, exit_code=exit_code, report=report)
         )
+        outbox.put(conn, messages, run_key=run.key, now=finished_at)

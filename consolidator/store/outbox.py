@@ -72,6 +72,11 @@ def put(conn: sa.Connection, entries: Sequence[Entry], *, run_key: int | None, n
     conn.execute(insert(outbox).on_conflict_do_nothing(index_elements=["idempotency_key"]), rows)
 
 
+def holds(conn: sa.Connection, message: str) -> bool:
+    """Whether a message of this name was ever put."""
+    return conn.execute(sa.select(outbox.c.key).where(outbox.c.message == message).limit(1)).first() is not None
+
+
 def claim(
     store: Store,
     *,

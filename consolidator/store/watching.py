@@ -1,6 +1,6 @@
 """What is to be seen of the jobs and the messages of a store, for whoever looks whether something stopped happening."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -45,19 +45,44 @@ class Seen:
 
 def look(conn: sa.Connection, *, nights: int) -> Seen:
     """All of it, by indexes. nights: how many reports."""
-    taken_in = sa.select(sa.func.min(memories.c.base_at)).where(memories.c.scope_key == scopes.c.key)
-    there_since = sa.func.coalesce(scopes.c.first_activity_at, taken_in.scalar_subquery())
-    since: dict[str, int] = dict(
-        conn.execute(sa.select(scopes.c.scope, there_since).where(there_since.is_not(None))).all()
-    )
     return Seen(
         begun=frozenset(conn.scalars(sa.select(ledger.c.job).where(ledger.c.attempts > 0).distinct())),
         done=_done(conn),
-        scopes=since,
+        scopes=scopes_since(conn),
         nights=tuple(last_nights(conn, nights)),
         waiting=_waiting(conn),
         outbox=outbox_state(conn),
     )
+
+
+def scopes_since(conn: sa.Connection) -> dict[str, int]:
+    """The scopes in which something is, and since when."""
+    taken_in = sa.select(sa.func.min(memories.c.base_at)).where(memories.c.scope_key == scopes.c.key)
+    since = sa.func.coalesce(scopes.c.first_activity_at, taken_in.scalar_subquery())
+    return dict(conn.execute(sa.select(scopes.c.scope, since).where(since.is_not(None))).all())
+
+
+def days_done(conn: sa.Connection, job: str, *, since: int) -> dict[str, set[str]]:
+    """The dates for which a job was done since an instant, by scope."""
+    query = (
+        sa.select(scopes.c.scope, ledger.c.day)
+        .join(scopes, scopes.c.key == ledger.c.scope_key)
+        .where(ledger.c.job == job, ledger.c.done_at >= since)
+    )
+    days: dict[str, set[str]] = {}
+    for scope, day in conn.execute(query):
+        days.setdefault(scope, set()).add(day)
+    return days
+
+
+def reports_since(conn: sa.Connection, since: int) -> Iterator[Mapping[str, Any]]:
+    """The reports of runs that began after an instant and were not undone, the oldest first, as documents."""
+    query = (
+        sa.select(runs.c.report)
+        .where(runs.c.started_at > since, runs.c.report.is_not(None), runs.c.undone_at.is_(None))
+        .order_by(runs.c.started_at, runs.c.key)
+    )
+    yield from conn.scalars(query)
 
 
 def _done(conn: sa.Connection) -> dict[tuple[str, str], Success]:

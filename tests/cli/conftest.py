@@ -51,9 +51,9 @@ Consolidate = Callable[..., Ended]
 @pytest.fixture(autouse=True)
 def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test sees the store, settings or variables of whoever runs it."""
-    for name in ("DATA", "CONFIG"):
+    for name in ("DATA", "CONFIG", "STATE"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
-    for name in ("CONSOLIDATOR_STORE", "CONSOLIDATOR_TRACEBACK", "NO_COLOR", "FORCE_COLOR", *KEYS):
+    for name in ("CONSOLIDATOR_STORE", "STATE_DIRECTORY", "CONSOLIDATOR_TRACEBACK", "NO_COLOR", "FORCE_COLOR", *KEYS):
         monkeypatch.delenv(name, raising=False)
 
 

@@ -1,0 +1,50 @@
+"""The digest of a store: its runs of the last nights, and which nights were done and which were missed."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+import sqlalchemy as sa
+
+from consolidator.errors import BadInput
+from consolidator.instants import NIGHT, SECOND
+from consolidator.report import Report, from_json
+from consolidator.report.digest import SPANS, Attendance, Digest, digest
+from consolidator.schedule.calendar import due_between
+from consolidator.schedule.owed import day_of
+from consolidator.settings import Settings
+from consolidator.settings.duty import Duty
+from consolidator.store import watching
+from consolidator.store.engine import Store
+
+
+def digest_of(store: Store, duty: Duty, night: Duty | None, settings: Settings, *, nights: int, now: int) -> Digest:
+    """
+    The last nights in the scopes of `duty`. night: the job whose nights they are; None: it is off, and none was missed.
+    """
+    since = now - nights * NIGHT
+    with store.read() as conn:
+        there = watching.scopes_since(conn)
+        done = watching.days_done(conn, watching.NIGHT_JOB, since=since)
+        reports = list(_reports(conn, since=now - (SPANS + 1) * nights * NIGHT))
+    scopes = [scope for scope in sorted(there) if duty.scopes is None or scope in duty.scopes]
+    due = _due(night, since, now - settings.watch.grace_minutes * 60 * SECOND) if night else {}
+    attendance = {}
+    for scope in scopes:
+        days = done.get(scope, set())
+        of_night = night is not None and (night.scopes is None or scope in night.scopes)
+        missed = [day for day, at in due.items() if of_night and at >= there[scope] and day not in days]
+        attendance[scope] = Attendance(len(days), tuple(missed))
+    return digest(reports, nights=nights, until=now, attendance=attendance, scopes=scopes)
+
+
+def _due(night: Duty, since: int, until: int) -> Mapping[str, int]:
+    """When the night was due, by what the ledger calls its date."""
+    return {day_of(night, due, until).name: due.at for due in due_between(night.cron, night.zone, since, until)}
+
+
+def _reports(conn: sa.Connection, *, since: int) -> list[Report]:
+    found = []
+    for document in watching.reports_since(conn, since):
+        with suppress(BadInput):  # of another version: `consolidate runs` still lists its run
+            found.append(from_json(document))
+    return found

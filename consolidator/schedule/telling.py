@@ -1,0 +1,190 @@
+"""
+Telling: what a job's people hear of it.
+
+The message of a night is put in its last transaction, any other in one of its own; all are sent afterwards. Whatever
+becomes of a message changes nothing of how the job ended.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+
+import sqlalchemy as sa
+
+from consolidator.errors import ConsolidatorError
+from consolidator.means import Means
+from consolidator.notify.brief import brief
+from consolidator.notify.deliver import drain, entries_of
+from consolidator.notify.message import Message, message_of
+from consolidator.notify.send import Emit
+from consolidator.plan import Result
+from consolidator.report import Report, words
+from consolidator.schedule.jobs import Ended
+from consolidator.schedule.outage import Outage
+from consolidator.schedule.outside import Outside
+from consolidator.schedule.phrasing import phrase_by
+from consolidator.schedule.stopped import tell_stopped
+from consolidator.schedule.stopping import Stopping
+from consolidator.settings import Settings
+from consolidator.settings.duty import Duty, duties_beside
+from consolidator.store import outbox
+from consolidator.store.engine import Store
+from consolidator.store.outbox import Entry
+from consolidator.store.watching import outbox_state
+
+WallClock = Callable[[], int]
+_CALLED = {"consolidate": "night", "collect": "collection of answers", "report": "digest"}
+STORE_FAILS = (ConsolidatorError, sa.exc.DBAPIError)
+
+
+@dataclass(frozen=True)
+class Audience:
+    """
+    Who hears of a job for a date, with a store or without one. outage: what was told while the store was gone. say:
+    takes lines for the log.
+    """
+
+    duty: Duty
+    settings: Settings
+    day: str
+    stop: Stopping
+    outage: Outage
+    outside: Outside
+    wall_clock: WallClock
+    emit: Emit
+
+    def no_store(self, gone: ConsolidatorError) -> None:
+        """The store cannot be opened: it is this, now, or nothing."""
+        self._without_store(self.failed(str(gone)), reason=str(gone))
+        self.outside.ended(gone.exit_code, failure=str(gone))
+
+    def vanished(self, lost: Message | None) -> None:
+        """The store went away in the midst of work, and what there is to tell cannot be kept in it."""
+        self._without_store(lost, reason=None)
+
+    def _without_store(self, lost: Message | None, reason: str | None) -> None:
+        now = self.wall_clock()
+        self.outage.tell(lost, self.duty.channels, reason=reason, now=now, emit=self.emit)
+
+    def failed(self, reason: str) -> Message | None:
+        """That the job failed of which there is no report; None where its people want to hear of no failure."""
+        duty = self.duty
+        if not duty.channels or duty.level == "off" or not self.settings.error_notification:
+            return None
+        title = f"{self._title} failed"
+        lines = [f"{title}: {reason.rstrip('.')}."]
+        name = self.name_of_failure(reason)
+        return brief(name=name, kind=duty.name, title=title, level=duty.level, lines=lines)
+
+    def told(self, did: str | None) -> Message | None:
+        """What the job did of which there is no report; None where there is nothing to say at its level."""
+        duty = self.duty
+        if not did or not duty.channels or duty.level in ("off", "errors"):
+            return None
+        name = f"{duty.name}:{self.day}"
+        return brief(name=name, kind=duty.name, title=self._title, level=duty.level, lines=[did])
+
+    def name_of_failure(self, reason: str) -> str:
+        """The same for every attempt for a date that fails for the same reason: it is told once."""
+        return f"{self.duty.name}:{self.day}:{sha256(reason.encode()).hexdigest()[:12]}"
+
+    @property
+    def _title(self) -> str:
+        return f"The {_CALLED.get(self.duty.name, self.duty.name)} of {self.day}"
+
+
+@dataclass
+class Telling:
+    """
+    Of one job in an open store. report: of a night, from its result. means: what may put a summary into words.
+    """
+
+    audience: Audience
+    store: Store
+    means: Means
+    report: Callable[[Result], Report]
+    _made: tuple[Report, Message | None] | None = field(default=None, init=False)
+
+    def messages(self, result: Result) -> list[Entry]:
+        """The message of a night, for its last transaction."""
+        message = self._of_night(self.report(result))
+        return entries_of(message, self.audience.duty.channels) if message else []
+
+    def end(self, ended: Ended) -> None:
+        """Tell how the job ended, and what has stopped happening; send what is due; tell the monitors outside."""
+        state = self._kept_and_sent(ended)
+        stopped = self.audience.stop.requested
+        failure = ended.failure or (words.failure(ended.report) if ended.report else None)
+        outside = self.audience.outside
+        outside.ended(ended.exit_code, failure=failure, report=ended.report, outbox=state, stopped=stopped)
+
+    def _kept_and_sent(self, ended: Ended) -> dict[str, int] | None:
+        """How many messages wait and were given up; None where the store is gone, which is told without it."""
+        audience, store, message = self.audience, self.store, self._message(ended)
+        settings, stop = audience.settings, audience.stop
+        try:
+            if message:
+                put(store, message, audience.duty, now=audience.wall_clock())
+            tell_stopped(store, duties_beside(audience.duty, settings), settings, now=audience.wall_clock())
+        except STORE_FAILS as gone:
+            audience.vanished(message if ended.failure else audience.failed(str(gone).splitlines()[0]))
+            return None
+        audience.outage.over()
+        drain_due(store, settings, audience.wall_clock, audience.emit, stop=lambda: stop.requested)
+        with suppress(*STORE_FAILS), store.read() as conn:
+            state = outbox_state(conn)
+            return {"waiting": state.waiting, "given_up": state.given_up}
+        return None
+
+    def _message(self, ended: Ended) -> Message | None:
+        if ended.report is not None:
+            return self._of_night(ended.report)
+        if ended.failure:
+            return None if self.audience.stop.requested else self.audience.failed(ended.failure)
+        return self.audience.told(ended.did)
+
+    def _of_night(self, report: Report) -> Message | None:
+        """Made once for a report: its words may have been paid for."""
+        if self._made is None or self._made[0] != report:
+            self._made = report, self._new(report)
+        return self._made[1]
+
+    def _new(self, report: Report) -> Message | None:
+        duty, settings, stop = self.audience.duty, self.audience.settings, self.audience.stop
+        if not duty.channels or (stop.requested and duty.level == "errors"):
+            return None
+        message = message_of(
+            report,
+            level=duty.level,
+            error_notification=settings.error_notification,
+            quiet=duty.quiet or duty.name != "consolidate",  # that nothing was due by day is no news
+            phrase=None if stop() else phrase_by(self.means),
+            persona=settings.persona,
+        )
+        why = words.failure(report)
+        return replace(message, name=self.audience.name_of_failure(why)) if message and why else message
+
+
+def put(store: Store, message: Message, duty: Duty, *, now: int) -> None:
+    """Have a message wait in the outbox; one that is there already, by its name, is not told twice."""
+    with store.read() as conn:
+        if outbox.holds(conn, message.name):
+            return
+    entries = entries_of(message, duty.channels)
+    with store.write() as conn:
+        outbox.put(conn, entries, run_key=None, now=now)
+
+
+def drain_due(
+    store: Store,
+    settings: Settings,
+    wall_clock: WallClock,
+    emit: Emit,
+    *,
+    stop: Callable[[], bool] = lambda: False,
+) -> int:
+    """Send what is due; how much was tried. Two short reads where nothing is. A store that fails is none of its."""
+    with suppress(*STORE_FAILS):
+        return len(drain(store, settings.channels, wall_clock=wall_clock, emit=emit, stop=stop))
+    return 0

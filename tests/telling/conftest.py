@@ -1,0 +1,25 @@
+"""Commands given to a life, and servers that hear what is told of it."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.cli.conftest import anthropic, consolidate, life, own_folders, wall, write_lines
+from tests.cli.life import Life
+from tests.lives import day
+from tests.notify.conftest import authority, internet, no_proxies, server
+from tests.telling.town import Town
+
+__all__ = [
+    "anthropic", "authority", "consolidate", "internet", "life", "no_proxies", "own_folders", "server", "wall",
+    "write_lines",
+]  # fmt: skip
+
+
+@pytest.fixture
+def town(life: Life, server: Callable[..., object]) -> Town:
+    """A life whose nights are told to a webhook, by day 1."""
+    town = Town(life, server())
+    town.say()
+    life.wall(day(1))
+    return town

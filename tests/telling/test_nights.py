@@ -1,0 +1,152 @@
+"""Nights that are told: once, to whoever wants to hear, and no night ends otherwise for it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from consolidator.store.tables import outbox, runs
+from tests.lives import memory, name, rated
+from tests.notify import servers
+from tests.notify.kinds import APPRISE
+from tests.notify.servers import Answer, Server
+from tests.providers.provider import Provider
+from tests.telling.town import DOWN, Town
+
+SUMMARY = {"consolidate": {"level": "summary"}}
+PAIR = ("The cat sleeps on the sofa.", "the cat sleeps on the sofa")
+HOSTS = {"slack": "hooks.slack.com", "telegram": "api.telegram.org"}
+
+
+def busy(town: Town, at: float = 0.5) -> None:
+    """Something for the night to do."""
+    town.life.take(memory(PAIR[0], at), memory(PAIR[1], at))
+
+
+def test_a_night_is_told_by_its_sentences(town: Town) -> None:
+    """Once, by its run's id, without a memory's text; a second start of the same night tells nothing."""
+    town.say(jobs=SUMMARY)
+    busy(town)
+    assert town.job(at=2).code == 0
+    (heard,) = town.heard
+    (run,) = town.rows(runs)
+    assert (heard["run_id"], heard["type"], heard["level"]) == (run.run_id, "night", "summary")
+    assert heard["text"] == "I merged 1 memory into 1 that says the same."
+    assert "cat" not in str(heard)
+    assert town.job().code == 0
+    assert len(town.heard) == 1
+    assert [row.run_key for row in town.rows(outbox)] == [run.key]
+
+
+def test_a_night_by_hand_is_told_to_nobody(town: Town) -> None:
+    """But whoever sits there."""
+    town.say(jobs=SUMMARY)
+    busy(town)
+    assert town.life("run").code == 0
+    assert town.heard == []
+
+
+@pytest.mark.parametrize(("level", "told"), [("off", 0), ("errors", 0), ("summary", 1), ("detailed", 1)])
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_quiet_night(town: Town, level: str, told: int, quiet: bool) -> None:
+    """One short line, or none where `quiet` is true."""
+    town.say(quiet=quiet, jobs={"consolidate": {"level": level}})
+    town.life.take(memory("one", 0.5))
+    assert town.job(at=2).code == 0
+    town.chat.arrived.clear()
+    assert town.job(at=3).code == 0
+    assert len(town.heard) == (0 if quiet else told)
+    if town.heard and level == "summary":
+        assert town.heard[0]["text"] == "A quiet night: nothing was due."
+
+
+@pytest.mark.parametrize("service", ["webhook", "slack", "telegram"])
+def test_a_channel_that_is_down_changes_nothing_and_is_told_by_the_next_job(
+    town: Town, internet: Callable[..., Server], service: str
+) -> None:
+    """The night ends with 0; an hour later another job delivers it, once."""
+    rule: Any = getattr(servers, service, lambda _: Answer())
+    here = town.chat if service == "webhook" else internet(HOSTS[service], rule)
+    if service != "webhook":
+        town.say({service: {"type": "apprise", "url": APPRISE[service]}}, jobs=SUMMARY)
+    else:
+        town.say(jobs=SUMMARY)
+    busy(town)
+    here.rule = lambda _: DOWN
+    ended = town.job(at=2)
+    assert (ended.code, ended.err) == (0, "")
+    assert len(here.arrived) == 1
+    here.rule = rule
+    assert town.job("shift", at=2.05).code == 0
+    assert len(here.arrived) == 2
+    assert b"I merged 1 memory" in here.arrived[1].body
+    assert town.job("collect", at=2.1).code == 0
+    assert len(here.arrived) == 2
+    (row,) = town.rows(outbox)
+    assert row.delivered_at is not None
+
+
+def test_each_job_has_its_own_people(town: Town, server: Callable[..., Server]) -> None:
+    """A job without channels of its own tells all; one with some tells those."""
+    other = server()
+    hooks = {"chat": town.chat, "ops": other}
+    town.say(
+        {name: {"type": "webhook", "url": each.url} for name, each in hooks.items()},
+        jobs={"consolidate": {"level": "summary", "channels": ["ops"]}},
+    )
+    busy(town)
+    town.job(at=2)
+    assert (len(town.heard), len(other.arrived)) == (0, 1)
+
+
+def test_scopes_in_any_script_and_memories_with_emoji(town: Town, internet: Callable[..., Server]) -> None:
+    """Detailed, to a service that is strict about its markup; names and texts arrive as they are."""
+    here = internet(HOSTS["telegram"], servers.telegram)
+    town.say(
+        {"phone": {"type": "apprise", "url": APPRISE["telegram"]}},
+        jobs={"consolidate": {"level": "detailed"}},
+    )
+    scope = {"项目": "地图 🗺️", "user": "ada_b*c"}
+    text = "会议改到周五下午三点 👩‍💻 <b>不变</b>"
+    town.life.take(memory(text, 0.5, scope=scope), rated("m", "t", text, 1.0, scope=scope))
+    assert town.job(at=2).code == 0
+    told = "".join(request.json["text"] for request in here.arrived)
+    assert "项目=地图 🗺️" in told
+    assert "👩‍💻 &lt;b&gt;不变&lt;/b&gt;" in told
+    assert name(text)[:8] in told
+
+
+def test_a_language_model_finds_the_words(town: Town, anthropic: Provider) -> None:
+    """As the persona has it; it is asked once, and where it says what is not so, the rule speaks."""
+    anthropic.answer = lambda *_: {"text": "One memory, Captain, merged while you slept."}
+    town.say(persona="A dry night porter who calls me Captain.", jobs=SUMMARY)
+    busy(town)
+    assert town.job(at=2).code == 0
+    assert town.heard[0]["text"] == "One memory, Captain, merged while you slept."
+    assert len(anthropic.asked) == 1
+    assert "calls me Captain" in anthropic.asked[0].prompt
+    anthropic.answer = lambda *_: {"text": "I merged 4711 memories."}
+    town.life.take(memory("Tea at four.", 2.5), memory("tea at four", 2.5))
+    assert town.job(at=3).code == 0
+    assert town.heard[1]["text"] == "I merged 1 memory into 1 that says the same."
+
+
+def test_failures_can_be_muted(town: Town) -> None:
+    """`error_notification: false`: a job that cannot be done is told to nobody."""
+    town.say(error_notification=False, merge="{base_url: 'http://127.0.0.1:1'}")
+    busy(town)
+    assert town.job(at=2).code == 2
+    assert town.heard == []
+
+
+def test_a_failure_is_told_once_for_its_date(town: Town) -> None:
+    """However often it is tried again; the next date it is told again."""
+    town.say(merge="{base_url: 'http://127.0.0.1:1'}")
+    busy(town)
+    for at in (2, 2.001, 2.02):
+        assert town.job(at=at).code == 2
+    (heard,) = town.heard
+    assert heard["text"].startswith("The night of 2026-")
+    assert "merge.base_url: say which model is there" in heard["text"]
+    assert town.job(at=3).code == 2
+    assert len(town.heard) == 2
