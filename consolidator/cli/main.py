@@ -25,6 +25,7 @@ from consolidator.cli import (
     settings,
     show,
     stores,
+    systemd,
 )
 from consolidator.cli.ending import INTERRUPTED, end, ending
 from consolidator.cli.session import Options, start
@@ -55,6 +56,7 @@ COMMANDS: dict[str, Callable[..., object] | None] = {
     "graph": look.graph,
     "notify": None,  # a group of its own
     "settings": None,  # a group of its own
+    "systemd": None,  # a group of its own
 }
 
 
@@ -84,6 +86,7 @@ app.add_typer(imports, name="import", help="Take memories and events in.")
 messages = typer.Typer(rich_markup_mode=None)
 messages.command("test")(notify.test)
 messages.command("outbox")(notify.outbox)
+messages.command("failure")(notify.failure)
 app.add_typer(messages, name="notify", help="Try a channel for messages; see and send what waits.")
 own = typer.Typer(rich_markup_mode=None)
 own.command("check")(settings.check)
@@ -91,6 +94,10 @@ own.command("example")(settings.example)
 own.command("schema")(settings.schema)
 own.command("reference")(settings.reference)
 app.add_typer(own, name="settings", help="Check the settings, and see what they lead to.")
+units = typer.Typer(rich_markup_mode=None)
+units.command("print")(systemd.print_units)
+units.command("install")(systemd.install)
+app.add_typer(units, name="systemd", help="Have systemd do the jobs of the settings at their times.")
 
 
 @app.callback(invoke_without_command=True)

@@ -1,4 +1,4 @@
-"""Commands about messages: notify test, notify outbox."""
+"""Commands about messages: notify test, notify outbox, notify failure."""
 
 from typing import Annotated, Any
 
@@ -6,7 +6,7 @@ import typer
 
 from consolidator.cli.output import emit, emit_json, emit_table, note
 from consolidator.cli.session import JsonOption, clock
-from consolidator.errors import ConsolidatorError
+from consolidator.errors import BadInput, ConsolidatorError
 
 PARTLY = 3
 
@@ -80,6 +80,41 @@ def outbox(
     elif found:
         emit_table(("created", "channel", "part", "state", "tries", "next", "what, and why"), list(map(_row, found)))
     return code
+
+
+def failure(
+    ctx: typer.Context,
+    unit: Annotated[str, typer.Argument(metavar="UNIT", help="A unit of systemd.")],
+    user: Annotated[bool, typer.Option("--user", help="One of your own, not of the system.")] = False,
+) -> int:
+    """
+    Tell that a unit of systemd failed, where its job could not: it was killed, took too long, or never began.
+
+    Units that `systemd install` writes do so by themselves. Of a job that ended with an exit code of its own nothing is
+    told: it told so itself. Exit code 1 where nobody could be told, 3 where some could not.
+
+    \b
+    Example:
+        consolidate notify failure consolidate.service
+    """
+    from consolidator.notify.channels import shown
+    from consolidator.notify.deliver import tell_directly
+    from consolidator.schedule.broken import is_name_of_a_unit, message_of_failure, state_of
+    from consolidator.settings.duty import duties, local_zone
+
+    if not is_name_of_a_unit(unit):
+        raise BadInput(f"{unit!r}: is not the name of a unit; write e.g. consolidate.service")
+    settings, now = ctx.obj.settings, clock()
+    state = state_of(unit, own=user)
+    message, channels = message_of_failure(unit, state, settings, duties(settings, local_zone()), own=user, now=now)
+    if message is None:
+        return 0
+    sent = tell_directly(message, channels, now=now, emit=emit)
+    for each in sent:
+        if not each.outcome.delivered:
+            note(f"{each.channel} ({shown(channels[each.channel])}): not sent: {each.outcome.reason}")
+    arrived = sum(each.outcome.delivered for each in sent)
+    return 0 if arrived == len(sent) else PARTLY if arrived else 1
 
 
 def _row(each: dict[str, Any]) -> tuple[object, ...]:
