@@ -6,6 +6,7 @@ file with its licence. onnxruntime and tokenizers are imported, and the model lo
 """
 
 import hashlib
+import os
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -60,6 +61,7 @@ class _Loaded(NamedTuple):
 @cache
 def _load() -> _Loaded:
     """The weights are hashed as they are handed over, so that no others are ever run."""
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # else it reports to its maker that it is used
     try:
         import onnxruntime
         import tokenizers

@@ -2,6 +2,9 @@
 
 import hashlib
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -152,3 +155,11 @@ def test_batches() -> None:
     assert sorted(place for batch in batches for place in batch) == list(range(len(lengths)))
     assert all(len(batch) * max(lengths[place] for place in batch) <= 1024 for batch in batches)
     assert list(module._batches([], [])) == []
+
+
+def test_nobody_is_told_that_it_is_used(tmp_path: Path) -> None:
+    """The library keeps no id of this machine and no queue of what it would report: a home stays empty."""
+    work = "from consolidator.embedding.minilm import MiniLM; MiniLM().passages(['Ada'])"
+    environ = {"HOME": str(tmp_path), "PATH": os.defpath, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run([sys.executable, "-c", work], env=environ, cwd=tmp_path, capture_output=True, check=True)
+    assert (done.stderr, list(tmp_path.iterdir())) == (b"", [])
