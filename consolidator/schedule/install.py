@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from consolidator.errors import BadInput, BadSettings
@@ -29,7 +30,8 @@ def write(units: Mapping[str, str], folder: Path) -> list[str]:
         raise BadInput(f"{folder}: cannot be written: {error.strerror}{hint}") from None
     finally:
         for part in parts.values():
-            part.unlink(missing_ok=True)
+            with suppress(OSError):
+                part.unlink()
     return list(changed)
 
 

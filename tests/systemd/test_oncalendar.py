@@ -88,10 +88,14 @@ def test_how_times_are_written(cron: str, expected: list[str]) -> None:
         ("America/New_York", "30 3 * * *", ["*-*-* 03:30:00 America/New_York"]),
         ("Europe/Helsinki", "30 3 * * *", ["*-*-* 03:30:00 Europe/Helsinki", "*-*-* 04:00:00 Europe/Helsinki"]),
         ("Europe/Helsinki", "30 3 * * MON-FRI", ["Mon,Tue,Wed,Thu,Fri *-*-* 03:30:00 Europe/Helsinki"]),
-        ("Australia/Lord_Howe", "10 2 * * *", ["*-*-* 02:10:00 Australia/Lord_Howe", "*-*-* 02:30:00 Australia/Lord_Howe"]),
+        (
+            "Australia/Lord_Howe",
+            "10 2 * * *",
+            ["*-*-* 02:10:00 Australia/Lord_Howe", "*-*-* 02:30:00 Australia/Lord_Howe"],
+        ),
         ("Asia/Kolkata", "*/20 * * * *", ["*-*-* *:00,20,40:00 Asia/Kolkata"]),
     ],
-)  # fmt: skip
+)
 def test_the_end_of_a_gap_is_added(zone: str, cron: str, expected: list[str]) -> None:
     """Where a time can be skipped on a day that counts."""
     assert on_calendar(cron, ZoneInfo(zone), now=NOW) == tuple(expected)

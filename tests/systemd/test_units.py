@@ -106,7 +106,9 @@ def test_a_person_s_units_ask_for_nothing_that_only_the_system_has() -> None:
     """No account, no state folder, no file systems of their own, and no credentials."""
     host = HOSTS["of a person"]._replace(credentials=(("merge", "/k"),))
     for text in (*made(host).values(), *made(host, daemon=True).values()):
-        assert not re.search("^(User|DynamicUser|StateDirectory|Protect|Private|LoadCredential|Capab|After)", text, re.M)
+        assert not re.search(
+            "^(User|DynamicUser|StateDirectory|Protect|Private|LoadCredential|Capab|After)", text, re.M
+        )
 
 
 def test_units_survive_odd_names(tmp_path: Path) -> None:
