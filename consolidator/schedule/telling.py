@@ -126,7 +126,10 @@ class Telling:
         try:
             if message:
                 put(store, message, audience.duty, now=audience.wall_clock())
-            tell_stopped(store, duties_beside(audience.duty, settings), settings, now=audience.wall_clock())
+            watched = duties_beside(audience.duty, settings)
+            if ended.failure:
+                watched.pop(audience.duty.name, None)  # that it failed says enough of it
+            tell_stopped(store, watched, settings, now=audience.wall_clock())
         except STORE_FAILS as gone:
             audience.vanished(message if ended.failure else audience.failed(str(gone).splitlines()[0]))
             return None
