@@ -197,7 +197,8 @@ def _associate(night: Night, span: tuple[int, int] | None) -> None:
         pair: [event for turn in past for event in associate.counted_before(turn, pair, _base_mark(links.get(pair)))]
         for pair, past in gather.turns_counted(conn, late, now=now).items()
     }
-    decisions, night.links = associate.link(together, links, history, scope_key=key, clock=night.clock, now=now)
+    pasts = leg_rows.pasts_of(conn, history)
+    decisions, night.links = associate.link(together, links, history, pasts, scope_key=key, clock=night.clock, now=now)
     night.decisions += decisions
     for pair in night.links:
         night.link_ages.pop(pair, None)

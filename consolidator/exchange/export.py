@@ -39,7 +39,7 @@ __all__ = ["export_jsonl", "export_values"]
 Line = dict[str, Any]
 INSTANTS = frozenset({
     "at", "created_at", "observed_at", "strength_at", "base_at", "expires_at", "valid_until", "archived_at",
-    "weight_at", "based_at",
+    "weight_at", "based_at", "shown_until", "rated_until",
 })  # fmt: skip
 LINE_COLUMNS = (
     "content", "type", "source", "created_at", "observed_at", "strength", "strength_at", "base_strength", "base_at",
@@ -82,6 +82,7 @@ def _lines(
             ("memory", _memory_lines(conn, scope.key)),
             ("association", _association_lines(conn, scope.key, as_of, rates, whole=whole)),
             ("exposure", _exposure_lines(conn, scope.key)),
+            ("turn", _turn_lines(conn, scope.key)),
             ("attribution", _attribution_lines(conn, scope.key)),
             ("alias", _alias_lines(conn, scope.key)),
             ("merge_source", _merge_source_lines(conn, scope.key)),
@@ -190,6 +191,28 @@ def _exposure_lines(conn: sa.Connection, scope_key: int) -> Iterator[Line]:
         yield from (dict(row._mapping) for row in rows)
 
 
+def _turn_lines(conn: sa.Connection, scope_key: int) -> Iterator[Line]:
+    """The turns of which events were purged."""
+    columns = [turns.c[name] for name in ("session_id", "turn_id", "shown_until", "rated_until", "found")]
+    query = (
+        sa.select(*columns)
+        .where(turns.c.scope_key == scope_key)
+        .where(sa.or_(turns.c.shown_until.is_not(None), turns.c.rated_until.is_not(None)))
+        .order_by(plain(conn, turns.c.session_id), plain(conn, turns.c.turn_id))
+    )
+    for rows in stream(conn, query):
+        ids = _hashes(conn, {key for row in rows for keys in (row.found or {}).values() for key in keys})
+        for row in rows:
+            found = {mode: sorted(ids[key] for key in keys if key in ids) for mode, keys in (row.found or {}).items()}
+            yield dict(row._mapping) | {"session_id": row.session_id or None, "found": found or None}
+
+
+def _hashes(conn: sa.Connection, keys: Iterable[int]) -> dict[int, str]:
+    table = keyed(conn, key=sorted(keys))
+    query = sa.select(identities.c.key, identities.c.hash).join(table, identities.c.key == table.c.key)
+    return dict(conn.execute(query).all())
+
+
 def _attribution_lines(conn: sa.Connection, scope_key: int) -> Iterator[Line]:
     """
     Of ratings of one moment the later row counts, so they keep their order.
@@ -207,6 +230,7 @@ def _attribution_lines(conn: sa.Connection, scope_key: int) -> Iterator[Line]:
             attributions.c.message_id,
             turns.c.session_id,
             turns.c.turn_id,
+            turns.c.found,
             identities.c.hash.label("memory_id"),
             attributions.c.evidence,
             attributions.c.confidence,
@@ -234,8 +258,9 @@ def _attribution_lines(conn: sa.Connection, scope_key: int) -> Iterator[Line]:
         elsewhere = _elsewhere(conn, rows)
         for row in rows:
             line = dict(row._mapping)
-            del line["memory_key"], line["target_key"]
+            del line["memory_key"], line["target_key"], line["found"]
             modes: set[str | None] = {mode for mode in shown if line.pop(mode)}
+            modes |= {mode for mode, keys in (row.found or {}).items() if row.memory_key in keys}
             follows = row.mode is None or row.mode == mode_factor(modes)
             yield line | {
                 "session_id": row.session_id or None,
@@ -250,9 +275,7 @@ def _elsewhere(conn: sa.Connection, rows: Iterable[sa.Row[Any]]) -> dict[tuple[i
     counted = {(row.memory_key, row.at, row.target_key) for row in rows if row.target_key is not None}
     bearer = bearers(conn, {(memory, at) for memory, at, _ in counted})
     told = {each for each in counted if bearer[each[0], each[1]] != each[2]}
-    table = keyed(conn, key=sorted({target for _, _, target in told}))
-    query = sa.select(identities.c.key, identities.c.hash).join(table, identities.c.key == table.c.key)
-    names = dict(conn.execute(query).all())
+    names = _hashes(conn, {target for _, _, target in told})
     return {each: names[each[2]] for each in told}
 
 

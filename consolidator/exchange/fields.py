@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import numpy as np
 
 from consolidator import scopes
+from consolidator.exchange.records import RETRIEVAL_MODES
 from consolidator.instants import canonical_temporal, format_instant, is_date, parse_instant
 from consolidator.laws.recurrence import validate_recurrence
 
@@ -208,6 +209,21 @@ def lives(value: Any) -> list[list[Any]]:
         except ValueError as error:
             raise Unfit(str(error), f"[{index}]{getattr(error, 'below', '')}") from None
     return rows
+
+
+def found(value: Any) -> dict[str, list[str]]:
+    """Ids of memories by the way in which they were found."""
+    if not isinstance(value, dict) or not value.keys() <= {*RETRIEVAL_MODES}:
+        raise Unfit(f"is not an object of {' and '.join(RETRIEVAL_MODES)}")
+    by_mode = {}
+    for mode, ids in value.items():
+        if not isinstance(ids, list):
+            raise Unfit("is not a list of ids", f".{mode}")
+        try:
+            by_mode[mode] = sorted({*map(memory_id, ids)})
+        except ValueError as error:
+            raise Unfit(str(error), f".{mode}") from None
+    return by_mode
 
 
 def count(value: Any) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from consolidator.exchange.desk import TEXTS, Desk
+from consolidator.exchange.purged import not_purged
 from consolidator.exchange.records import AliasLine, AttributionLine, ExposureLine, SourceLine
 from consolidator.exchange.spool import BATCH, Spool
 from consolidator.exchange.tally import Tally
@@ -109,7 +110,8 @@ def take_exposures(desk: Desk, spool: Spool, tally: Tally) -> None:
             }
             for line, counted in zip(lines, linked, strict=True)
         ]  # fmt: skip
-        added = desk.add(exposures, ("turn_key", "memory_key", "mode"), rows)
+        new = not_purged(desk, turns.c.shown_until, rows)
+        added = desk.add(exposures, ("turn_key", "memory_key", "mode"), new)
         tally.count(ExposureLine, added=added, of=len(lines))
 
 
@@ -138,6 +140,7 @@ def take_attributions(desk: Desk, spool: Spool, tally: Tally) -> None:
             for (line, session), when in zip(placed, at, strict=True)
             if when is not None
         ]  # fmt: skip
+        rows = not_purged(desk, turns.c.rated_until, rows)
         if not desk.rehearses:
             _aim(desk, tally, rows)
         for row in rows:

@@ -13,7 +13,7 @@ from typing import BinaryIO
 import sqlalchemy as sa
 
 from consolidator.errors import BadInput
-from consolidator.exchange import history, remembered
+from consolidator.exchange import history, purged, remembered
 from consolidator.exchange.desk import Desk, Rehearsal
 from consolidator.exchange.lines import read_lines
 from consolidator.exchange.records import BadLine, Record
@@ -130,6 +130,7 @@ def _take(
         remembered.take_associations,
         remembered.take_verdicts,
         history.wake,
+        purged.take_turns,
         history.take_exposures,
         history.take_attributions,
     ):

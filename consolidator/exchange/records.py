@@ -103,6 +103,22 @@ class ExposureLine:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnLine:
+    """
+    A turn of which events were purged. shown_until, rated_until: up to when its exposures and its attributions were
+    counted, and are gone. found: ids of memories by retrieval mode, where one of them was found by words alone.
+    """
+
+    line: int
+    scope: str | None
+    turn_id: str
+    session_id: str | None = None
+    shown_until: int | None = None
+    rated_until: int | None = None
+    found: Mapping[str, list[str]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AttributionLine:
     """
     session_id None: the only one of that turn. replayed: that an applied rating of no later than its memory's base
@@ -190,6 +206,7 @@ Record = (
     | MemoryLine
     | AssociationLine
     | ExposureLine
+    | TurnLine
     | AttributionLine
     | AliasLine
     | MergeSourceLine
@@ -203,6 +220,7 @@ KINDS: dict[str, type[Record]] = {
     "memory": MemoryLine,
     "association": AssociationLine,
     "exposure": ExposureLine,
+    "turn": TurnLine,
     "attribution": AttributionLine,
     "alias": AliasLine,
     "merge_source": MergeSourceLine,

@@ -94,6 +94,14 @@ SHAPES: Mapping[str, Mapping[str, Field]] = {
         "at": _needed(fields.instant),
         "linked": Field(fields.flag),
     },
+    "turn": {
+        **_scope,
+        "turn_id": _needed(fields.name),
+        "session_id": Field(fields.name),
+        "shown_until": Field(fields.instant),
+        "rated_until": Field(fields.instant),
+        "found": Field(fields.found),
+    },
     "attribution": {
         **_scope,
         "message_id": _needed(fields.name),

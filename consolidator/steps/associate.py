@@ -30,6 +30,13 @@ class Exposure(NamedTuple):
     linked_in: int | None = None
 
 
+class Head(NamedTuple):
+    """A value, and since when."""
+
+    value: float
+    at: int
+
+
 class CoRetrieval(NamedTuple):
     """Two memories shown in one turn: when, how much it links them, and by which new exposures."""
 
@@ -66,11 +73,11 @@ def counted_before(turn: Iterable[Exposure], pair: Pair, base_mark: int | None =
     base_mark: the run whose merge set that base, where one did.
     """
     exposures = [one for one in turn if one.linked]
-    based = {known for known, _, _ in pairs(_shown(one for one in exposures if _is_based(one, base_mark)))}
+    based = {known for known, _, _ in pairs(_shown(one for one in exposures if is_based(one, base_mark)))}
     return [(at, amount) for known, at, amount in pairs(_shown(exposures)) if known == pair and pair not in based]
 
 
-def _is_based(one: Exposure, base_mark: int | None) -> bool:
+def is_based(one: Exposure, base_mark: int | None) -> bool:
     return one.in_base or (base_mark is not None and (one.linked_in is None or one.linked_in <= base_mark))
 
 
@@ -100,6 +107,7 @@ def link(
     found: Sequence[CoRetrieval],
     links: Mapping[Pair, Link],
     history: Mapping[Pair, Sequence[tuple[int, float]]],
+    pasts: Mapping[Pair, Head],
     *,
     scope_key: int,
     clock: Clock,
@@ -108,14 +116,17 @@ def link(
     """
     Each pair's weight after its turns, in order of time.
 
-    links: the rows there are. history: for pairs replayed from their base, the co-retrievals counted before.
+    links: the rows there are. history: for pairs replayed from their base, the co-retrievals counted before. pasts: of
+    these, the weights after co-retrievals that were purged.
     Returns one decision a pair and the links as they then are.
     """
     by_pair: dict[Pair, list[CoRetrieval]] = {}
     for one in found:
         by_pair.setdefault(one.pair, []).append(one)
     order = sorted(by_pair.keys() | history.keys())
-    starts = [_start(links.get(pair), pair in history) for pair in order]
+    starts = [
+        start_of(links.get(pair), pasts.get(pair)) if pair in history else _head_of(links.get(pair)) for pair in order
+    ]
     events: list[tuple[int, int, float]] = []
     for i, pair in enumerate(order):
         acting = [(i, one.at, one.amount) for one in by_pair.get(pair, ())]
@@ -123,10 +134,10 @@ def link(
         events += sorted(acting)
     owner = [i for i, _, _ in events]
     first = dict(reversed([(i, at) for i, at, _ in events]))
-    since = [first.get(i, 0) if at is None else at for i, (_, at) in enumerate(starts)]
+    since = [first.get(i, 0) if start is None else start.at for i, start in enumerate(starts)]
     weight, weight_at = strengthen(
         clock,
-        [value for value, _ in starts],
+        [0.0 if start is None else start.value for start in starts],
         since,
         owner,
         [at for _, at, _ in events],
@@ -272,10 +283,15 @@ def _columns(row: Link) -> dict[str, object]:
     return {name: getattr(row, name) for name in names}
 
 
-def _start(row: Link | None, anew: bool) -> tuple[float, int | None]:
-    if row is None or row.inferred:
-        return 0.0, None
-    return (row.base_weight, row.base_at) if anew else (row.weight, row.weight_at)
+def _head_of(row: Link | None) -> Head | None:
+    return None if row is None or row.inferred else Head(row.weight, row.weight_at)
+
+
+def start_of(row: Link | None, past: Head | None) -> Head | None:
+    """What a replay of a link starts from: its base, or what was purged on that; None: from nothing."""
+    based = row is not None and not row.inferred and row.base_at is not None
+    base = Head(row.base_weight, row.base_at) if based else None  # type: ignore[union-attr, arg-type]
+    return past if base is None or (past is not None and past.at >= base.at) else base
 
 
 def _because(turns: Sequence[CoRetrieval], anew: bool, before: float, after: float) -> str:

@@ -27,8 +27,10 @@ from consolidator.store.tables import (
     exposures,
     identities,
     memories,
+    pasts,
     runs,
     tombstones,
+    turns,
 )
 from consolidator.store.traces import STANDS_FOR, Gone, Traces, wipe
 
@@ -116,13 +118,27 @@ def _forget_events(conn: sa.Connection, keys: set[int]) -> dict[str, frozenset[i
     )
     in_the_base = attributions.c.target_key.in_(keys | heirs_of_events)
     conn.execute(sa.update(attributions).where(in_the_base).values(target_key=None, based_at=None))
+    _forget_how_found(conn, keys)
     return {
         name: frozenset(conn.scalars(sa.delete(table).where(table.c.memory_key.in_(keys)).returning(table.c.key)))
         for name, table in (("attributions", attributions), ("exposures", exposures))
     }
 
 
+def _forget_how_found(conn: sa.Connection, keys: set[int]) -> None:
+    """Take the memories out of what purged turns have left."""
+    scopes_of = sa.select(identities.c.scope_key).where(identities.c.key.in_(keys))
+    rows = conn.execute(
+        sa.select(turns.c.key, turns.c.found).where(turns.c.found.is_not(None), turns.c.scope_key.in_(scopes_of))
+    ).all()
+    for turn, found in rows:
+        left = {mode: [key for key in given if key not in keys] for mode, given in found.items()}
+        if left != found:
+            conn.execute(sa.update(turns).where(turns.c.key == turn).values(found=left))
+
+
 def _forget_links(conn: sa.Connection, key: int) -> None:
+    conn.execute(sa.delete(pasts).where(sa.or_(pasts.c.memory_a == key, pasts.c.memory_b == key)))
     for condition in (
         associations.c.memory_a == key,
         sa.and_(associations.c.memory_b == key, DIRECT),

@@ -211,8 +211,12 @@ def mode_factors(conn: sa.Connection, scope_key: int, asked: Iterable[tuple[int,
             .join(table, asking.c.key == table.c.key)
             .join(exposures, exposures.c.turn_key == asking.c.key)
         )
-    rows = conn.execute(query).all()
-    ends = resolve(conn, {row.memory_key for row in rows})
+    rows = [tuple(row) for row in conn.execute(query)]
+    told = same if bare else turns.c.key == asking.c.key
+    purged = sa.select(asking.c.key, turns.c.found).join(table, asking.c.key == table.c.key).join(turns, told)
+    for turn, found in conn.execute(purged.where(turns.c.found.is_not(None))):
+        rows += [(turn, memory, mode) for mode, keys in found.items() for memory in keys]
+    ends = resolve(conn, {memory for _, memory, _ in rows})
     modes: dict[tuple[int, int], set[str | None]] = {}
     for turn, memory, mode in rows:
         modes.setdefault((turn, ends[memory]), set()).add(mode)

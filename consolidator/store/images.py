@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from consolidator.store.engine import keyed
-from consolidator.store.tables import associations, decisions, memories, runs, scopes
+from consolidator.store.tables import associations, attributions, decisions, exposures, memories, runs, scopes
 
 Row = tuple[str, tuple[int, ...]]  # table, key
 
@@ -164,6 +164,17 @@ def changed(conn: sa.Connection, images: Iterable[Image], *, hold: bool) -> set[
     pairs = [image.row for image in images if image.table == "associations"]
     current |= {("associations", pair): at for pair, at in _links_there(conn, pairs, hold=hold).items()}
     return {(image.table, image.row) for image in images if current.get((image.table, image.row)) != image.expected}
+
+
+def purged_events(conn: sa.Connection, tokens: Iterable[Hashable]) -> set[Hashable]:
+    """Those of these events that are not there any more."""
+    gone: set[Hashable] = set()
+    for name, table in (("attribution", attributions), ("exposure", exposures)):
+        events = {token[-1]: token for token in tokens if isinstance(token, tuple) and name in token[:2]}
+        asked = keyed(conn, key=sorted(events))
+        there = conn.scalars(sa.select(table.c.key).join(asked, table.c.key == asked.c.key))
+        gone |= {events[key] for key in events.keys() - set(there)}
+    return gone
 
 
 def _links_there(

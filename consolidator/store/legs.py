@@ -8,9 +8,10 @@ import sqlalchemy as sa
 
 from consolidator.laws.association import Pair
 from consolidator.laws.fading import DEAD, fades_age, value_at
+from consolidator.steps.associate import Head
 from consolidator.steps.rows import Link
 from consolidator.store.engine import keyed
-from consolidator.store.tables import DIRECT, INFERRED, UNSCHEDULED, associations, memories
+from consolidator.store.tables import DIRECT, INFERRED, UNSCHEDULED, associations, memories, pasts
 
 _LINK = [associations.c[name] for name in Link._fields]
 
@@ -21,6 +22,15 @@ def links_of(conn: sa.Connection, pairs: Iterable[Pair]) -> dict[Pair, Link]:
     table = keyed(conn, a=[a for a, _ in wanted], b=[b for _, b in wanted])
     both = sa.and_(associations.c.memory_a == table.c.a, associations.c.memory_b == table.c.b)
     return _links(conn, sa.select(associations.c.memory_a, associations.c.memory_b, *_LINK).join(table, both))
+
+
+def pasts_of(conn: sa.Connection, pairs: Iterable[Pair]) -> dict[Pair, Head]:
+    """What purged turns had made of the links of these pairs, where they had any."""
+    wanted = sorted(set(pairs))
+    table = keyed(conn, a=[a for a, _ in wanted], b=[b for _, b in wanted])
+    both = sa.and_(pasts.c.memory_a == table.c.a, pasts.c.memory_b == table.c.b)
+    rows = conn.execute(sa.select(pasts.c.memory_a, pasts.c.memory_b, pasts.c.weight, pasts.c.at).join(table, both))
+    return {(a, b): Head(weight, at) for a, b, weight, at in rows}
 
 
 def links_unscheduled(conn: sa.Connection, scope_key: int, *, now: int) -> dict[Pair, Link]:

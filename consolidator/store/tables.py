@@ -10,7 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-SCHEMA_VERSION = "0004"
+SCHEMA_VERSION = "0005"
 
 metadata = sa.MetaData(
     naming_convention={
@@ -32,6 +32,7 @@ EXPIRING = sa.text("status = 'active' AND expires_at IS NOT NULL")
 SHIFTING = sa.text("shifts_at IS NOT NULL")
 UNSCHEDULED = sa.text("fades_age IS NULL")
 WAITING = sa.text("waiting")
+COUNTED = sa.text("linked")
 DIRECT = sa.text("NOT inferred")
 INFERRED = sa.text("inferred")
 TO_SEND = sa.text("next_at IS NOT NULL")
@@ -184,6 +185,21 @@ associations = sa.Table(
     sqlite_with_rowid=False,
 )
 
+pasts = sa.Table(
+    "pasts",
+    metadata,
+    sa.Column("memory_a", Key, sa.ForeignKey("memories.key"), primary_key=True, autoincrement=False),
+    sa.Column("memory_b", Key, sa.ForeignKey("memories.key"), primary_key=True, autoincrement=False),
+    _scope(),
+    sa.Column("weight", sa.Double, nullable=False, comment="of the link after all that was purged of its turns"),
+    sa.Column("at", Instant, nullable=False),
+    sa.Column("fades_age", Age, nullable=False),
+    sa.CheckConstraint("memory_a < memory_b", name="ordered"),
+    sa.Index("ix_pasts_memory_b", "memory_b"),
+    sa.Index("ix_pasts_fading", "scope_key", "fades_age"),
+    sqlite_with_rowid=False,
+)
+
 embeddings = sa.Table(
     "embeddings",
     metadata,
@@ -228,6 +244,7 @@ exposures = sa.Table(
     sa.Column("linked_in", sa.BigInteger, comment="the run that counted it here"),
     sa.UniqueConstraint("turn_key", "memory_key", "mode"),
     sa.Index("ix_exposures_waiting", "scope_key", "at", **_where(WAITING)),
+    sa.Index("ix_exposures_counted", "scope_key", "at", **_where(COUNTED)),
     sa.Index("ix_exposures_memory_key", "memory_key", "at"),
     sqlite_autoincrement=True,
 )

@@ -9,10 +9,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from consolidator.errors import BadInput
+from consolidator.instants import format_instant
 from consolidator.store.chains import fallen
 from consolidator.store.dead import give_back
 from consolidator.store.engine import Store
-from consolidator.store.images import Image, changed, events_of, images_of, same_row, tell_older
+from consolidator.store.images import Image, changed, events_of, images_of, purged_events, same_row, tell_older
 from consolidator.store.locks import hold_scope
 from consolidator.store.segments import write_segments
 from consolidator.store.tables import (
@@ -74,7 +75,7 @@ def undo_run(store: Store, run: str, *, wall_clock: Callable[[], int], dry_run: 
 
 
 def _find(conn: sa.Connection, run: str) -> tuple[int, str]:
-    query = sa.select(runs.c.key, runs.c.run_id, runs.c.undone_at)
+    query = sa.select(runs.c.key, runs.c.run_id, runs.c.undone_at, runs.c.journal_purged_at)
     if run == "last":
         query = query.where(runs.c.undone_at.is_(None)).order_by(runs.c.key.desc()).limit(1)
     else:
@@ -85,6 +86,9 @@ def _find(conn: sa.Connection, run: str) -> tuple[int, str]:
         raise BadInput(f"{what}; `consolidate runs` lists them")
     if found.undone_at is not None:
         raise BadInput(f"{run} has been undone already; `consolidate runs` lists what there is")
+    if found.journal_purged_at is not None:
+        when = format_instant(found.journal_purged_at)
+        raise BadInput(f"{found.run_id} cannot be undone any more: its journal was purged at {when}")
     return found.key, found.run_id
 
 
@@ -111,7 +115,7 @@ def _undo(conn: sa.Connection, run_key: int, run_id: str, *, dry_run: bool, at: 
     images = images_of(conn, rows)
     differ = dict.fromkeys(changed(conn, images, hold=not dry_run), "changed since the run")
     differ |= in_use(conn, images)
-    stale = set(differ)
+    stale = set(differ) | purged_events(conn, {token for image in images for token in image.tokens})
     down = fallen([image.tokens for image in images], views_of_merges(images), stale)
     down |= _clocks(images, {images[i].scope_key for i in down})
     kept = without_views([image for i, image in enumerate(images) if i not in down], [images[i] for i in down])
@@ -212,6 +216,8 @@ def _describe(conn: sa.Connection, image: Image, differ: Mapping[Hashable, str])
     row = "-".join(map(str, image.row))
     if (image.table, image.row) in differ:
         because = differ[image.table, image.row]
+    elif purged_events(conn, image.tokens):
+        because = "an event that it counts was purged since"
     elif image.table == "scopes":
         because = "its clock goes on knowing of the events that stay counted"
     else:

@@ -17,6 +17,7 @@ from consolidator.store.tables import (
     embeddings,
     memories,
     merge_sources,
+    pasts,
     runs,
 )
 from consolidator.store.verdicts import give_back_verdicts, verdicts_told
@@ -52,7 +53,11 @@ def built_upon_merges(conn: sa.Connection, run_key: int) -> Sequence[sa.Row[Any]
 
 
 def in_use(conn: sa.Connection, images: Iterable[Image]) -> dict[Hashable, str]:
-    """The memories that a run wrote and that something else names by now, with why they must stay."""
+    """
+    The memories that a run wrote and that something else names by now, with why they must stay.
+
+    What a purge has left of links (`pasts`) is no reason: where it has not faded to nothing, the link itself is there.
+    """
     known = list(images)
     made = sorted(image.row[0] for image in known if image.table == "memories" and image.before is None)
     if not made:
@@ -105,6 +110,7 @@ def before_restoring(conn: sa.Connection, images: Iterable[Image]) -> None:
         if image.before is None:
             conn.execute(sa.delete(embeddings).where(embeddings.c.memory_key == key))
             conn.execute(sa.delete(merge_sources).where(merge_sources.c.memory_key == key))
+            conn.execute(sa.delete(pasts).where(sa.or_(pasts.c.memory_a == key, pasts.c.memory_b == key)))
             continue
         if "alias" in image.before:
             write_alias(conn, image.scope_key, key, image.before["alias"])

@@ -22,9 +22,12 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import NullPool, create_engine, make_url
 
+from consolidator import purge
 from consolidator.errors import BadInput, StoreUnusable
+from consolidator.settings.jobs import PurgeJob
 from consolidator.store import apply as applying
 from consolidator.store import dead as deleting
+from consolidator.store import purge_rest as rest
 from consolidator.store.engine import Store, open_store
 from consolidator.store.find import find_memories
 from consolidator.store.forget import forget
@@ -131,6 +134,18 @@ def with_its_merges(store: Store) -> None:
     assert [bool(each.merge.decisions) for each in landed] == [True, True, False, False]
 
 
+def purging(url: str) -> None:
+    purge.TURNS_AT_ONCE = purge.FORGOTTEN_AT_ONCE = 4  # in a child, of this alone
+    rest.ROWS_A_TRANSACTION = 10
+    purging_the_rest(url)
+
+
+def purging_the_rest(url: str) -> None:
+    ages = {f"{kind}_nights": 4 for kind in ("exposures", "attributions", "archive", "journal")}
+    with open_store(url, mode="write") as store:
+        purge.purge_store(store, PurgeJob(**ages), now=day(EVE + 5), wall_clock=lambda: day(EVE + 5))
+
+
 WORKS = {
     "run": Work(None, running, running),
     "run in pieces": Work(None, running_in_pieces, running),
@@ -139,6 +154,7 @@ WORKS = {
     "undo of merges": Work(with_its_merges, undoing, undoing_once),
     "import": Work(None, importing, importing, creates=True),
     "forget": Work(with_its_night, forgetting, forgetting_once),
+    "purge": Work(with_its_night, purging, purging_the_rest),
 }
 
 
