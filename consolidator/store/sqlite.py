@@ -79,8 +79,7 @@ def copy_aside(path: Path, label: str) -> Path:
     partial.unlink(missing_ok=True)
     os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     try:
-        with closing(_connect(path, "mode=ro", 0)) as source, closing(_connect(partial, "mode=rw", 0)) as target:
-            source.backup(target)
+        copy_pages(path, partial)
         shutil.copystat(path, partial)
         if hasattr(os, "chown"):
             with suppress(PermissionError):
@@ -90,6 +89,16 @@ def copy_aside(path: Path, label: str) -> Path:
         return name
     finally:
         partial.unlink(missing_ok=True)
+
+
+def copy_pages(path: Path, copy: Path) -> None:
+    """
+    Write a store as it was last committed, `-wal` included, into an empty file.
+
+    It is read in one transaction, which keeps nobody from writing meanwhile and need not begin anew for that.
+    """
+    with closing(_connect(path, "mode=ro", 10)) as source, closing(_connect(copy, "mode=rw", 0)) as target:
+        source.backup(target)
 
 
 def _new_file(path: Path, label: str) -> Path:
