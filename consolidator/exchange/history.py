@@ -110,7 +110,7 @@ def take_exposures(desk: Desk, spool: Spool, tally: Tally) -> None:
             }
             for line, counted in zip(lines, linked, strict=True)
         ]  # fmt: skip
-        new = not_purged(desk, turns.c.shown_until, rows)
+        new = not_purged(desk, tally, turns.c.shown_until, rows)
         added = desk.add(exposures, ("turn_key", "memory_key", "mode"), new)
         tally.count(ExposureLine, added=added, of=len(lines))
 
@@ -140,7 +140,7 @@ def take_attributions(desk: Desk, spool: Spool, tally: Tally) -> None:
             for (line, session), when in zip(placed, at, strict=True)
             if when is not None
         ]  # fmt: skip
-        rows = not_purged(desk, turns.c.rated_until, rows)
+        rows = not_purged(desk, tally, turns.c.rated_until, rows)
         if not desk.rehearses:
             _aim(desk, tally, rows)
         for row in rows:

@@ -21,7 +21,7 @@ def take_turns(desk: Desk, spool: Spool, tally: Tally) -> None:
         ids = {each for line in lines for given in (line.found or {}).values() for each in given} - gone
         keys, _ = desk.keys(scope_key, ids)
         before = _as_they_are(desk, in_turn.values())
-        added = 0
+        known = len(tally.purged)
         for line in lines:
             key = in_turn[line.turn_id, line.session_id or ""]
             shown_until, rated_until, shown, rated = before.get(key, (None, None, False, False))
@@ -36,8 +36,8 @@ def take_turns(desk: Desk, spool: Spool, tally: Tally) -> None:
                 values |= {"rated_until": line.rated_until}
             if values:
                 desk.write(sa.update(turns).where(turns.c.key == key).values(values))
-                added += 1
-        tally.count(TurnLine, added=added, of=len(lines))
+                tally.purged.add(key)
+        tally.count(TurnLine, added=len(tally.purged) - known, of=len(lines))
 
 
 def _as_they_are(desk: Desk, keys: Iterable[int]) -> dict[int, tuple[int | None, int | None, bool, bool]]:
@@ -49,9 +49,9 @@ def _as_they_are(desk: Desk, keys: Iterable[int]) -> dict[int, tuple[int | None,
     return {key: (shown_until, rated_until, shown, rated) for key, shown_until, rated_until, shown, rated in rows}
 
 
-def not_purged(desk: Desk, until: sa.Column[int], rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def not_purged(desk: Desk, tally: Tally, until: sa.Column[int], rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Those of these events that their turns do not know as purged. until: the column of turns that says up to when."""
-    table = keyed(desk.conn, key=sorted({row["turn_key"] for row in rows}))
+    table = keyed(desk.conn, key=sorted({row["turn_key"] for row in rows} - tally.purged))
     query = sa.select(turns.c.key, until).join(table, table.c.key == turns.c.key).where(until.is_not(None))
     gone: dict[int, int] = dict(desk.conn.execute(query).all())
     return [row for row in rows if row["turn_key"] not in gone or row["at"] > gone[row["turn_key"]]]

@@ -20,7 +20,8 @@ class Tally:
 
     arrived: keys of the memories that were added. late: those of them that were known by name before. since: where
     records of the same source were taken in before, up to when its nights count; None else. remade: whether its
-    nights went on after that.
+    nights went on after that. purged: keys of turns that the file itself says were purged; what it tells of them beside
+    that was not.
     """
 
     def __init__(self, spool: Spool, progress: Callable[[int], None] | None) -> None:
@@ -29,6 +30,7 @@ class Tally:
         self.late: set[int] = set()
         self.since: int | None = None
         self.remade = False
+        self.purged: set[int] = set()
         self._spool, self._progress = spool, progress
         self._counts: dict[str, Counter[str]] = {"added": Counter(), "known": Counter(), "forgotten": Counter()}
         self._done = 0

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from consolidator.errors import BadInput, ConsolidatorError, ScopeHeld
+from consolidator.errors import ConsolidatorError, ScopeHeld
 from consolidator.laws.clock import Rates
 from consolidator.means import Means
 from consolidator.night import collect_batches, run_night
 from consolidator.notify.brief import digest_message
 from consolidator.notify.deliver import entries_of
 from consolidator.plan import STEPS, Result
+from consolidator.purge import purge_store
 from consolidator.report import Report, as_json, digest_words
 from consolidator.schedule.digests import digest_of
 from consolidator.schedule.owed import Day
@@ -22,8 +23,9 @@ from consolidator.schedule.turns import JobsTurn
 from consolidator.scopes import spell
 from consolidator.settings import Settings
 from consolidator.settings.duty import Duty, duties_beside
-from consolidator.settings.jobs import ConsolidateJob, JobName, ReportJob
+from consolidator.settings.jobs import BackupJob, ConsolidateJob, JobName, PurgeJob, ReportJob
 from consolidator.store import outbox
+from consolidator.store.backup import back_up
 from consolidator.store.engine import Store
 from consolidator.store.locks import WHOLE_STORE, hold_scope
 from consolidator.store.outbox import Entry
@@ -113,6 +115,29 @@ def _collect(work: Work) -> Ended:
         terms=Terms(stop=work.stop, wait=work.stop.wait, messages=work.messages),
     )
     return _ended(work, result, lines) if result else Ended(lines=(*lines, "No batch is under way."))
+
+
+def purge(work: Work) -> Ended:
+    """What is old and has done its work goes."""
+    return once(work, lambda: _purge(work))
+
+
+def _purge(work: Work) -> Ended:
+    job = work.duty.job
+    assert isinstance(job, PurgeJob)
+    there, lines = _scopes(work)
+    asked = None if work.duty.scopes is None else list(there)
+    gone = purge_store(work.store, job, now=work.now, wall_clock=work.wall_clock, scopes=asked, stop=work.stop)
+    left = [f"Left for the next time: {line}" for line in gone.left]
+    return Ended(PARTLY if gone.stopped else 0, lines=(*lines, gone.words, *left), failure=gone.stopped)
+
+
+def backup(work: Work) -> Ended:
+    """A copy of the store."""
+    job = work.duty.job
+    assert isinstance(job, BackupJob)
+    folder = job.folder or ""
+    return once(work, lambda: Ended(lines=(back_up(work.store, folder, keep=job.keep, now=work.now).words,)))
 
 
 def _night(work: Work, steps: Sequence[str]) -> Ended:
@@ -226,11 +251,11 @@ JOBS: Mapping[JobName, Callable[[Work], Ended]] = {
     "shift": shift,
     "collect": collect,
     "report": report,
+    "purge": purge,
+    "backup": backup,
 }
 
 
 def do(work: Work) -> Ended:
     """A job. BadInput where it cannot be done here."""
-    if work.duty.name not in JOBS:
-        raise BadInput(f"jobs.{work.duty.name}: this version cannot do it; turn it off with enabled: false")
     return JOBS[work.duty.name](work)

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
 from psycopg.conninfo import make_conninfo
@@ -68,10 +69,11 @@ def _version_of(tool: Path) -> int:
 
 def _server(url: sa.URL) -> str:
     """Where the database is, as libpq reads it, without secrets."""
-    named = {"host": url.host, "port": url.port, "user": url.username, "dbname": url.database}
-    given = {name: value for name, value in url.query.items() if name not in _SECRETS}
-    told = {name: ",".join(value) if isinstance(value, tuple) else value for name, value in given.items()}
-    return make_conninfo("", **named, **told)
+    told: dict[str, Any] = {"host": url.host, "port": url.port, "user": url.username, "dbname": url.database}
+    for name, value in url.query.items():
+        if name not in _SECRETS:
+            told[name] = ",".join(value) if isinstance(value, tuple) else value
+    return make_conninfo("", **told)
 
 
 def _environment(url: sa.URL) -> dict[str, str]:

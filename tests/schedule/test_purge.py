@@ -93,8 +93,16 @@ def test_the_same_lines_again_bring_nothing_back(store: Store) -> None:
 
 
 def test_an_export_tells_what_was_purged(store: Store, tmp_path: Path) -> None:
-    """A store made of it exports the same, refuses the same, and gives a late rating the same factor."""
-    purge(store, day(40))
+    """
+    A store made of it exports the same, refuses the same, and gives a late rating the same factor.
+
+    What stays of a purged turn, a memory that is not here or a rating that no strength counts, is told and taken in.
+    """
+    stays = [*alike("one", ["unknown"], 0.9), rated("m unknown", "one", "unknown", 0.95)]
+    take(store, [*stays, rated("m first", "one", A, 1.2)], at=11)
+    assert night(store, 11).exit_code == 0
+    assert purge(store, day(40), attributions=25) == Purged(exposures=8, attributions=1)
+    assert (count(store, exposures), count(store, attributions)) == (1, 1)
     with open_store(f"sqlite:///{tmp_path}/other.db", mode="create") as other:
         lines = _lines(store)
         assert import_lines(other, io.BytesIO(lines), "export.jsonl", now=day(40)).added["turn"] == 3
@@ -105,8 +113,8 @@ def test_an_export_tells_what_was_purged(store: Store, tmp_path: Path) -> None:
             take(each, [rated("m late", "words", C, 40.5), rated("m sound", "one", B, 40.5)], at=40.5)
             assert night(each, 41).exit_code == 0
             with each.read() as conn:
-                factors = sa.select(attributions.c.mode).order_by(attributions.c.message_id)
-                assert conn.scalars(factors).all() == [0.5, 1.0]
+                factors = sa.select(attributions.c.mode).where(attributions.c.at > day(40))
+                assert conn.scalars(factors.order_by(attributions.c.message_id)).all() == [0.5, 1.0]
         assert _lines(other) == _lines(store)
 
 
