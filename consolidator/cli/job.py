@@ -83,6 +83,9 @@ def do_job(session: Session, name: str, again: bool = False) -> int:
                 ended = do(work)
             except ConsolidatorError as failure:
                 ended = Ended(failure.exit_code, failure=str(failure))
+            except Exception as fault:
+                telling.end(Ended(1, failure=_said_of(fault)))
+                raise
             _tell(ended, settings.report)
             telling.end(ended)
     return ended.exit_code
@@ -101,6 +104,13 @@ def _reports(store: "Store") -> "Callable[[Result], Report]":
         return made[-1][1]
 
     return report
+
+
+def _said_of(fault: Exception) -> str:
+    """What people hear of a failure that nobody foresaw: not what it says itself, which may hold memories."""
+    if isinstance(fault, OSError) and fault.strerror:
+        return fault.strerror
+    return f"a fault of this program ({type(fault).__name__}); its log says more"
 
 
 def _say(line: str) -> None:

@@ -150,3 +150,26 @@ def test_a_failure_is_told_once_for_its_date(town: Town) -> None:
     assert "merge.base_url: say which model is there" in heard["text"]
     assert town.job(at=3).code == 2
     assert len(town.heard) == 2
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (OSError(28, "No space left on device"), "No space left on device."),
+        (ValueError("Ada's secret"), "a fault of this program (ValueError); its log says more."),
+    ],
+)
+def test_a_failure_that_nobody_foresaw_is_told(
+    town: Town, monkeypatch: pytest.MonkeyPatch, fault: Exception, said: str
+) -> None:
+    """Once, without what it says itself; the command ends as it would."""
+
+    def fail(*_: object) -> None:
+        raise fault
+
+    monkeypatch.setattr("consolidator.schedule.jobs.do", fail)
+    assert town.job(at=2).code == 1
+    assert town.job().code == 1
+    (heard,) = town.heard
+    assert heard["text"].endswith(f"failed: {said}")
+    assert "secret" not in str(heard)
