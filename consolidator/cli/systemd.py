@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from consolidator.cli.output import emit, note
-from consolidator.cli.session import STORE_VARIABLE, Session, clock, settings_in_use
+from consolidator.cli.session import STORE_VARIABLE, Session, clock
 
 UserOption = Annotated[bool, typer.Option("--user", help="For your own manager, not the system's.")]
 DaemonOption = Annotated[
@@ -63,12 +63,12 @@ def _units(session: Session, *, own: bool, daemon: bool) -> Mapping[str, str]:
     from consolidator.settings import Reading, Settings, read_settings
     from consolidator.settings.duty import duties, local_zone
 
-    file = settings_in_use(session.settings_file)
+    file = session.settings_file
     reading = read_settings(file) if file else Reading(Settings(), {}, {}, ())
     call = Call(session.store or os.environ.get(STORE_VARIABLE) or None, file, own, os.environ)
     local = local_zone()
     host, notes = host_of(call, reading, duties(reading.settings, local))
-    for text in notes:
+    for text in (*reading.notes, *notes):
         note(f"consolidate: {text}")
     return units(reading.settings, host, local=local, now=clock(), daemon=daemon)
 

@@ -20,7 +20,7 @@ _REFUSE_EXEC_GAIN = (65, 1, 0, 0, 0)  # prctl's PR_SET_MDWE: what MemoryDenyWrit
 _SETTINGS = """\
 merge: {model: "openai:some", base_url: "http://127.0.0.1:9/v1", api_key_file: "${CREDENTIALS_DIRECTORY:-KEYS}/merge"}
 channels: {here: {type: stdout}}
-jobs: {consolidate: {level: summary}, report: {enabled: false}, purge: {enabled: false}}
+jobs: {consolidate: {level: summary}}
 """
 _DAY = """\
 {"kind": "header", "format": "consolidator-jsonl", "version": 1}
@@ -134,4 +134,4 @@ def machine(program: Path) -> Iterator[Machine]:
 if __name__ == "__main__":
     with machine(Path(sys.argv[1])) as one:
         for said in each_job(one):
-            sys.stdout.write(said)
+            sys.stdout.write(f"{said.partition(':')[0]}: done\n")
