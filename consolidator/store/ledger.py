@@ -24,8 +24,8 @@ class Entry:
     """
     A job in a scope for a date.
 
-    attempts: how often it was begun and did not end well. next_at: not begun again before; None: done, or given up.
-    reason: why the last attempt failed.
+    attempts: how often it was begun, but for what was stopped on request. next_at: not begun again before; None: done,
+    or given up. reason: why the last attempt failed.
     """
 
     scope_key: int
