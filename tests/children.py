@@ -116,11 +116,13 @@ def in_child(act: Callable[[], str | None], *, kill_after: float | None = None) 
 class Instants:
     """
     The instants of the work of this process: before and after every statement, before every commit, and whenever a
-    connection is given back. `boundaries`: those beside the commit of something written.
+    connection is given back. `boundaries`: those beside the commit of something written. At `kill_at` this process
+    sends itself a signal.
     """
 
-    def __init__(self, *, kill_at: int | None = None) -> None:
+    def __init__(self, *, kill_at: int | None = None, by: signal.Signals = signal.SIGKILL) -> None:
         self.kill_at = kill_at
+        self.by = by
         self.passed = 0
         self.boundaries: list[int] = []
         self._wrote = self._looks_away = False
@@ -151,7 +153,7 @@ class Instants:
         if self._looks_away:
             return
         if self.passed == self.kill_at:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), self.by)
         if boundary:
             self.boundaries.append(self.passed)
         self.passed += 1
