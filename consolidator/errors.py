@@ -27,6 +27,10 @@ class StoreUnusable(BadInput):
     """The store cannot be opened, reached, understood or written. Exit code 2."""
 
 
+class StoreUnreachable(StoreUnusable):
+    """What is wrong lies around the store, and may pass: a server that is down. Exit code 2."""
+
+
 class ScopeHeld(ConsolidatorError):
     """Another night holds the scope. Exit code 11."""
 

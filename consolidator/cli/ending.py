@@ -1,5 +1,6 @@
 """How a command ends: with an exit code and, where something is wrong, one line."""
 
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -17,6 +18,9 @@ _FAULT_LENGTH = 300
 
 def ending(act: Callable[[], int]) -> int:
     """The exit code of a command. SIGTERM ends it as Ctrl-C does, unless it sees to that itself."""
+    output.make_streams_safe()
+    # A night makes much that stays and few circles: looking for them again and again took a fifth of its time.
+    gc.set_threshold(100_000, 50, 1_000)
     try:
         with on_sigterm(_end_here):
             code = act()

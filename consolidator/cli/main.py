@@ -1,6 +1,5 @@
 """`consolidate`: the commands."""
 
-import gc
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,6 +21,7 @@ from consolidator.cli import (
     output,
     recall,
     runs,
+    serve,
     settings,
     show,
     stores,
@@ -54,6 +54,7 @@ COMMANDS: dict[str, Callable[..., object] | None] = {
     "recall": recall.recall,
     "history": show.history,
     "graph": look.graph,
+    "serve": serve.serve,
     "notify": None,  # a group of its own
     "settings": None,  # a group of its own
     "systemd": None,  # a group of its own
@@ -148,9 +149,6 @@ def consolidate(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do one command and return its exit code."""
-    output.make_streams_safe()
-    # A night makes much that stays and few circles: looking for them again and again took a fifth of its time.
-    gc.set_threshold(100_000, 50, 1_000)
     return ending(lambda: _do(list(sys.argv[1:] if arguments is None else arguments)))
 
 

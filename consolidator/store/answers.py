@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.engine import ExceptionContext
 
-from consolidator.errors import ConsolidatorError, StoreUnusable
+from consolidator.errors import ConsolidatorError, StoreUnreachable, StoreUnusable
 from consolidator.store.urls import shown
 
 
@@ -32,7 +32,7 @@ def opening() -> Iterator[None]:
     except StoreUnusable:
         raise
     except ConsolidatorError as error:
-        raise StoreUnusable(str(error)) from error
+        raise StoreUnreachable(str(error)) from error
 
 
 @contextmanager
