@@ -30,7 +30,7 @@ from consolidator.settings.jobs import JobName
 from consolidator.store.engine import open_store
 
 LOOK_SECONDS = 60.0
-STOP_SECONDS = 80.0  # systemd gives 90 unless told otherwise: who had to be killed can still be said
+STOP_SECONDS = 14 * 60.0  # a minute less than our unit for systemd gives: who had to be killed can still be said
 
 
 class Service:
