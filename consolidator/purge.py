@@ -59,6 +59,11 @@ class Purged:
     stopped: str | None = None
 
     @property
+    def some(self) -> bool:
+        """Whether anything went, or was left."""
+        return self != Purged(stopped=self.stopped)
+
+    @property
     def words(self) -> str:
         """What went, in a sentence."""
         told = [

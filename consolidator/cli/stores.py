@@ -1,11 +1,17 @@
 """Commands on the store as a whole: init, migrate, doctor."""
 
-from typing import Annotated
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from consolidator.cli.output import emit, emit_json, emit_table, progress
-from consolidator.cli.session import JsonOption, clock
+from consolidator.cli.session import JsonOption, Session, clock
+from consolidator.errors import BadInput
+
+if TYPE_CHECKING:
+    from consolidator.store.census import Check
+    from consolidator.store.engine import Store
 
 
 def init(ctx: typer.Context) -> None:
@@ -59,9 +65,9 @@ def migrate(
 
 def doctor(ctx: typer.Context, json: JsonOption = False) -> int:
     """
-    Check that the store is sound.
+    Check that the store is sound, and that its jobs happen.
 
-    Changes nothing; exit 1 where something is wrong.
+    Changes nothing; exit 1 where something is wrong or has stopped happening.
 
     \b
     Example:
@@ -70,8 +76,10 @@ def doctor(ctx: typer.Context, json: JsonOption = False) -> int:
     from consolidator.store import census, schema
     from consolidator.store.urls import shown
 
-    with progress("Checking"), ctx.obj.open("read") as store, store.read() as conn:
-        checks = list(census.checks(store, conn, version=schema.schema_version(conn)))
+    with progress("Checking"), ctx.obj.open("read") as store:
+        with store.read() as conn:
+            checks = list(census.checks(store, conn, version=schema.schema_version(conn)))
+        checks += _stopped(ctx.obj, store)
     healthy = all(check.sound is not False for check in checks)
     settings = str(ctx.obj.settings_file) if ctx.obj.settings_file else "the defaults"
     if json:
@@ -90,3 +98,21 @@ def doctor(ctx: typer.Context, json: JsonOption = False) -> int:
     rows += [(marks[check.sound], check.what, check.finding) for check in checks]
     emit_table(("", "what", "finding"), rows)
     return 0 if healthy else 1
+
+
+def _stopped(session: Session, store: "Store") -> "Iterator[Check]":
+    """What has stopped happening, of the jobs of this store."""
+    from consolidator.schedule.stopped import found_in
+    from consolidator.settings.duty import duties_in
+    from consolidator.store.census import Check
+
+    settings = session.settings
+    try:
+        on = duties_in(settings, None)
+    except BadInput as why:
+        yield Check("jobs", False, str(why))
+        return
+    found = found_in(store, on, settings, now=clock())
+    yield from (Check(finding.what, False, finding.sentence) for finding in found)
+    if not found:
+        yield Check("jobs", True, "nothing has stopped happening")

@@ -22,7 +22,7 @@ from consolidator.schedule.stopping import Stopping
 from consolidator.schedule.turns import JobsTurn
 from consolidator.scopes import spell
 from consolidator.settings import Settings
-from consolidator.settings.duty import Duty, duties_beside
+from consolidator.settings.duty import Duty, duties_in
 from consolidator.settings.jobs import BackupJob, ConsolidateJob, JobName, PurgeJob, ReportJob
 from consolidator.store import outbox
 from consolidator.store.backup import back_up
@@ -128,8 +128,9 @@ def _purge(work: Work) -> Ended:
     there, lines = _scopes(work)
     asked = None if work.duty.scopes is None else list(there)
     gone = purge_store(work.store, job, now=work.now, wall_clock=work.wall_clock, scopes=asked, stop=work.stop)
-    left = [f"Left for the next time: {line}" for line in gone.left]
-    return Ended(PARTLY if gone.stopped else 0, lines=(*lines, gone.words, *left), failure=gone.stopped)
+    said = (gone.words, *(f"Left for the next time: {line}" for line in gone.left))
+    did = " ".join(said) if gone.some else None
+    return Ended(PARTLY if gone.stopped else 0, lines=(*lines, *said), failure=gone.stopped, did=did)
 
 
 def backup(work: Work) -> Ended:
@@ -137,7 +138,12 @@ def backup(work: Work) -> Ended:
     job = work.duty.job
     assert isinstance(job, BackupJob)
     folder = job.folder or ""
-    return once(work, lambda: Ended(lines=(back_up(work.store, folder, keep=job.keep, now=work.now).words,)))
+    return once(work, lambda: _backup(work, folder, job.keep))
+
+
+def _backup(work: Work, folder: str, keep: int) -> Ended:
+    did = back_up(work.store, folder, keep=keep, now=work.now).words
+    return Ended(lines=(did,), did=did)
 
 
 def _night(work: Work, steps: Sequence[str]) -> Ended:
@@ -227,7 +233,7 @@ def report(work: Work) -> Ended:
 def _report(work: Work) -> Ended:
     job, duty, settings = work.duty.job, work.duty, work.settings
     assert isinstance(job, ReportJob)
-    night = duties_beside(duty, settings).get("consolidate")
+    night = duties_in(settings, duty.store).get("consolidate")
     found = digest_of(work.store, duty, night, settings, nights=job.nights, now=work.now)
     message = digest_message(
         found,

@@ -27,7 +27,7 @@ from consolidator.schedule.phrasing import phrase_by
 from consolidator.schedule.stopped import tell_stopped
 from consolidator.schedule.stopping import Stopping
 from consolidator.settings import Settings
-from consolidator.settings.duty import Duty, duties_beside
+from consolidator.settings.duty import Duty, duties_in
 from consolidator.store import outbox
 from consolidator.store.engine import Store
 from consolidator.store.outbox import Entry
@@ -126,7 +126,7 @@ class Telling:
         try:
             if message:
                 put(store, message, audience.duty, now=audience.wall_clock())
-            watched = duties_beside(audience.duty, settings)
+            watched = duties_in(settings, audience.duty.store)
             if ended.failure:
                 watched.pop(audience.duty.name, None)  # that it failed says enough of it
             tell_stopped(store, watched, settings, now=audience.wall_clock())

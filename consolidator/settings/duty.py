@@ -1,7 +1,6 @@
 """Duties: the jobs that are on, each with what it leaves to the settings above it filled in."""
 
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import NamedTuple, get_args
 from zoneinfo import ZoneInfo
 
@@ -47,11 +46,10 @@ def duties(settings: Settings, local: ZoneInfo) -> dict[JobName, Duty]:
     return {name: _duty(name, settings, local) for name in JOB_NAMES if getattr(settings.jobs, name).enabled}
 
 
-def duties_beside(duty: Duty, settings: Settings) -> dict[JobName, Duty]:
-    """The jobs of the same store; none where this machine's time zone cannot be told."""
-    with suppress(BadInput):
-        return {name: each for name, each in duties(settings, local_zone()).items() if each.store == duty.store}
-    return {}
+def duties_in(settings: Settings, store: str | None) -> dict[JobName, Duty]:
+    """The jobs that are on in a store; None: the one in use. BadInput as `duty_of`."""
+    found = ((name, duty_of(settings, name)) for name in JOB_NAMES)
+    return {name: duty for name, duty in found if duty is not None and duty.store == store}
 
 
 def _duty(name: JobName, settings: Settings, local: ZoneInfo) -> Duty:

@@ -1,8 +1,11 @@
 """Commands given to a life, and servers that hear what is told of it."""
 
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from sqlalchemy import make_url
 
 from tests.cli.conftest import anthropic, consolidate, life, own_folders, wall, write_lines
 from tests.cli.life import Life
@@ -14,6 +17,13 @@ __all__ = [
     "anthropic", "authority", "consolidate", "internet", "life", "no_proxies", "own_folders", "server", "wall",
     "write_lines",
 ]  # fmt: skip
+
+
+@pytest.fixture
+def made_store_url(sqlite_url: str, made_sqlite: Path) -> str:
+    """An empty store: what is told does not hang on its kind, but for what test_outage.py tries on both."""
+    shutil.copy(made_sqlite, str(make_url(sqlite_url).database))
+    return sqlite_url
 
 
 @pytest.fixture

@@ -12,9 +12,12 @@ from sqlalchemy import make_url
 
 from consolidator.store.tables import memories, runs
 from tests.cli.life import Life
+from tests.conftest import made_store_url
 from tests.lives import memory
 from tests.providers.provider import Provider
 from tests.telling.town import Town
+
+__all__ = ["made_store_url"]  # of both kinds
 
 PAIRS = {f"Ada keeps {what} in the kitchen.": f"In the kitchen Ada keeps {what}." for what in ("tea", "rice", "salt")}
 TEXTS = [text for pair in PAIRS.items() for text in pair]

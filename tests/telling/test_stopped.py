@@ -1,0 +1,70 @@
+"""What stopped happening is told by whoever still runs: once, again after a week, and a word when it is over."""
+
+from consolidator.store.tables import outbox
+from tests.lives import memory
+from tests.telling.town import Town
+
+LOUD = {"shift": {"level": "summary"}, "consolidate": {"level": "summary"}}
+
+
+def stopped(town: Town) -> list[str]:
+    return [heard["text"] for heard in town.heard if heard["type"] == "stopped"]
+
+
+def begun(town: Town) -> None:
+    """The night and the shift were done by themselves for day 2."""
+    town.life.take(memory("one", 0.5))
+    assert town.job(at=2).code == 0
+    assert town.job("shift", at=2.3).code == 0
+    assert stopped(town) == []
+
+
+def test_a_night_that_is_done_no_more_is_told_by_another_job(town: Town) -> None:
+    """Once, however many jobs look; again after a week; the doctor says it too."""
+    begun(town)
+    assert town.life("doctor").code == 0
+    assert town.job("shift", at=3.3).code == 0
+    (told,) = stopped(town)
+    assert told.startswith("Something stopped happening: Consolidate was due at 2026-03-04 03:30 UTC and is not done")
+    for at in (3.4, 4.3, 7.3):
+        town.job("shift", at=at)
+    assert len(stopped(town)) == 1
+    town.job("shift", at=10.4)
+    assert len(stopped(town)) == 2
+    seen = town.life("doctor", "--json")
+    assert seen.code == 1
+    assert [each["what"] for each in seen.document["checks"] if each["sound"] is False] == [
+        "consolidate does not finish"
+    ]
+
+
+def test_a_word_when_it_happens_again(town: Town) -> None:
+    """To those who want to hear more than errors; once."""
+    town.say(jobs=LOUD)
+    begun(town)
+    town.job("shift", at=3.3)
+    assert town.job(at=3.35).code == 0
+    assert stopped(town)[1:] == ["It happens again: consolidate is done."]
+    town.job("shift", at=4.3)
+    assert len(stopped(town)) == 2
+    assert town.life("doctor").code == 1  # by now the next one is late
+    town.job(at=4.35)
+    assert town.life("doctor").code == 0
+
+
+def test_who_wants_no_errors_hears_none(town: Town) -> None:
+    """Level off, or errors muted."""
+    for settings in ({"jobs": {"consolidate": {"level": "off"}}}, {"error_notification": False}):
+        town.say(**settings)
+        begun(town)
+        town.job("shift", at=3.3)
+        assert stopped(town) == []
+
+
+def test_an_outbox_that_does_not_drain_is_seen_by_the_doctor(town: Town) -> None:
+    """A day after its oldest message was written."""
+    town.say({"chat": {"type": "webhook", "url": "http://127.0.0.1:1/"}}, jobs=LOUD)
+    begun(town)
+    town.life.wall(town.rows(outbox)[0].created_at + 25 * 3_600_000_000)
+    found = town.life("doctor", "--json").document["checks"]
+    assert "the outbox does not drain" in [each["what"] for each in found if each["sound"] is False]
