@@ -34,7 +34,6 @@ from consolidator.store.outbox import Entry
 from consolidator.store.watching import outbox_state
 
 WallClock = Callable[[], int]
-_CALLED = {"consolidate": "night", "collect": "collection of answers", "report": "digest"}
 STORE_FAILS = (ConsolidatorError, sa.exc.DBAPIError)
 
 
@@ -83,7 +82,7 @@ class Audience:
         if not did or not duty.channels or duty.level in ("off", "errors"):
             return None
         name = f"{duty.name}:{self.day}"
-        return brief(name=name, kind=duty.name, title=self._title, level=duty.level, lines=[did])
+        return brief(name=name, kind=duty.name, title=self._title, level=duty.level, lines=[f"{did.rstrip('.')}."])
 
     def name_of_failure(self, reason: str) -> str:
         """The same for every attempt for a date that fails for the same reason: it is told once."""
@@ -91,7 +90,7 @@ class Audience:
 
     @property
     def _title(self) -> str:
-        return f"The {_CALLED.get(self.duty.name, self.duty.name)} of {self.day}"
+        return f"The {self.duty.called} of {self.day}"
 
 
 @dataclass

@@ -71,8 +71,8 @@ def _unfinished(seen: Seen, duty: Duty, settings: Watch, now: int) -> Finding | 
     return Finding(
         f"unfinished:{duty.name}:{first}",
         duty.name,
-        f"{duty.name} does not finish",
-        f"{duty.name} was due at {_minute(first)} and is not done since{where}; "
+        f"the {duty.called} is not done",
+        f"the {duty.called} was due at {_minute(first)} and is not done since{where}; "
         f"`consolidate job {duty.name}` does it now and says what hinders it",
     )
 
@@ -95,7 +95,7 @@ def _idle(seen: Seen, nights: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
                 "consolidate",
                 "nights decide nothing",
                 f"{len(nights)} nights in a row decided nothing in {_spelled(scope)}, though memories were shown or "
-                "rated there; do the events name memories that are here?",
+                "rated there; look whether the events name memories that are here",
             )
 
 

@@ -10,6 +10,7 @@ from consolidator.settings.jobs import Job, JobName
 from consolidator.settings.kinds import Level
 from consolidator.settings.model import Settings
 
+_CALLED = {"consolidate": "night", "collect": "collection of answers", "report": "digest"}
 JOB_NAMES: tuple[JobName, ...] = get_args(JobName)
 
 
@@ -30,6 +31,11 @@ class Duty(NamedTuple):
     channels: Mapping[str, Channel]
     quiet: bool
     job: Job
+
+    @property
+    def called(self) -> str:
+        """What people call what it does: the night, the purge."""
+        return _CALLED.get(self.name, self.name)
 
 
 def duty_of(settings: Settings, name: JobName) -> Duty | None:

@@ -34,7 +34,7 @@ def test_a_night_that_is_done_no_more_is_told_by_another_job(town: Town) -> None
     seen = town.life("doctor", "--json")
     assert seen.code == 1
     assert [each["what"] for each in seen.document["checks"] if each["sound"] is False] == [
-        "consolidate does not finish"
+        "the night is not done"
     ]
 
 
