@@ -25,7 +25,7 @@ def test_a_night_that_is_done_no_more_is_told_by_another_job(town: Town) -> None
     assert town.life("doctor").code == 0
     assert town.job("shift", at=3.3).code == 0
     (told,) = stopped(town)
-    assert told.startswith("Something stopped happening: Consolidate was due at 2026-03-04 03:30 UTC and is not done")
+    assert told.startswith("Something stopped happening: The night was due at 2026-03-04 03:30 UTC and is not done")
     for at in (3.4, 4.3, 7.3):
         town.job("shift", at=at)
     assert len(stopped(town)) == 1
@@ -33,9 +33,7 @@ def test_a_night_that_is_done_no_more_is_told_by_another_job(town: Town) -> None
     assert len(stopped(town)) == 2
     seen = town.life("doctor", "--json")
     assert seen.code == 1
-    assert [each["what"] for each in seen.document["checks"] if each["sound"] is False] == [
-        "the night is not done"
-    ]
+    assert [each["what"] for each in seen.document["checks"] if each["sound"] is False] == ["the night is not done"]
 
 
 def test_a_word_when_it_happens_again(town: Town) -> None:
