@@ -24,7 +24,7 @@ class Record:
     ended: int | None = None
     exit_code: int | None = None
     child: Child | None = None
-    _failures: int = 0
+    _times: int = 0
     _not_before: int = 0
 
     @property
@@ -34,7 +34,7 @@ class Record:
 
     def may_begin(self, due: int, now: int) -> bool:
         """
-        Whether it need not wait before it is tried again for the same time.
+        Whether it need not wait before it is begun again for the same time.
 
         The ledger says so too, but not where it was the ledger that could not be written.
         """
@@ -43,15 +43,14 @@ class Record:
     def begin(self, child: Child, *, due: int | None, now: int) -> None:
         """It is under way."""
         if due != self.due:
-            self._failures, self._not_before = 0, 0
+            self._times, self._not_before = 0, 0
         self.due, self.begun, self.child = due, now, child
 
     def end(self, child: Child, *, now: int) -> str:
         """It has ended; how, in words."""
         code = child.exit_code()
         self.ended, self.exit_code, self.child = now, code, None
-        if self.failed:
-            self._not_before = now + WAITS[min(self._failures, len(WAITS) - 1)]
-            self._failures += 1
+        self._not_before = now + WAITS[min(self._times, len(WAITS) - 1)]
+        self._times += 1
         how = f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"
         return f"ended after {timedelta(seconds=round(child.seconds))}, {how}"

@@ -58,7 +58,8 @@ class Service:
         self._fired: set[JobName] = set()
         self._looked: set[str] = set()  # stores that were seen since the start
         self._missed: set[tuple[JobName, int]] = set()
-        self._troubles: dict[str, str] = {}  # what is wrong with the settings, or with a store
+        self._troubles: dict[str, str] = {}  # what is wrong with a store
+        self._bad_settings: list[str] = []
         self._since = clock()
         self._next_look = monotonic()
 
@@ -76,7 +77,7 @@ class Service:
                 self._stop(signals)
             finally:
                 for child in self._children().values():
-                    child.kill()
+                    child.stop()
         return 0
 
     def _round(self, signals: Signals) -> bool:
@@ -109,6 +110,7 @@ class Service:
                 self._health.close()
             self._health = health
         self._orders = orders
+        self._troubles = {url: what for url, what in self._troubles.items() if url in orders.by_store()}
         self._alarm.remove_all_jobs()
         for duty in orders.duties.values():
             self._alarm.set(duty, self._fired.add)
@@ -122,10 +124,10 @@ class Service:
         except ConsolidatorError as error:
             for line in error.lines if isinstance(error, BadSettings) else [str(error)]:
                 self._complain(line)
-            self._troubles["settings"] = "the settings cannot be used; those from before are in force"
-            self._say(self._troubles["settings"])
+            self._bad_settings = ["the settings cannot be used; those from before are in force"]
+            self._say(*self._bad_settings)
         else:
-            self._troubles.pop("settings", None)
+            self._bad_settings = []
             self._say(f"read the settings anew: {self._orders.agenda(self._clock())}")
         self._next_look = monotonic()
         self._supervisor.tell("READY=1", self._status())
@@ -219,7 +221,8 @@ class Service:
         """What health shows."""
         now = self._clock()
         records = {name: self._records[name] for name in self._orders.duties}
-        problems = [*self._troubles.values(), *(f"{name} failed" for name, each in records.items() if each.failed)]
+        failed = [f"{name} failed" for name, each in records.items() if each.failed]
+        problems = [*self._bad_settings, *self._troubles.values(), *failed]
         return {
             "status": "failing" if problems else "ok",
             "since": format_instant(self._since),

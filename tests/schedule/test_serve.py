@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 from collections.abc import Sequence
 from threading import Event
 
@@ -251,3 +252,39 @@ def test_settings_that_change(machine: Machine, store: str, free_port: int) -> N
         service.hear("consolidate: ended", "exit code 0")
         assert service.stop() == 0
     assert nights(store) == ["2026-06-02"]
+
+
+def test_what_is_under_way_keeps_its_settings(machine: Machine, store: str, provider: Provider) -> None:
+    """A night that has begun with a model goes on with it, though none is set meanwhile, and is not begun again."""
+    asked = asked_slowly(provider)
+    machine.say(settings(merge="model: anthropic"))
+    machine.clock.set("2026-06-02T07:00:00Z")
+    with machine.running("serve", **provider.anthropic_environ) as service:
+        wait_for_the_middle(service, provider)
+        machine.say(settings())
+        service.looked()
+        asked.set()
+        service.hear("I merged 2 memories into 1")
+        service.hear("consolidate: ended", "exit code 0")
+        assert service.stop() == 0
+    assert service.said.count("begun") == 1
+
+
+def test_another_port_for_health(machine: Machine, store: str, free_port: int) -> None:
+    """It moves when the settings are read anew; one that is taken is a bad setting like any other."""
+    machine.say(settings(more=f"service: {{health_port: {free_port}}}"))
+    machine.clock.stop_at("2026-06-01T20:00:00Z")
+    with socket.create_server(("127.0.0.1", 0)) as other, machine.running("serve") as service:
+        service.hear("serving")
+        port = other.getsockname()[1]
+        machine.say(settings(more=f"service: {{health_port: {port}}}"))
+        service.reload("service.health_port", "cannot be used")
+        service.hear("the settings cannot be used")
+        service.reload("the settings cannot be used")
+        assert ask(free_port)[0] == 503
+        other.close()
+        service.looked()
+        assert ask(port)[0] == 200
+        with pytest.raises(ConnectionRefusedError):
+            ask(free_port)
+        assert service.stop() == 0

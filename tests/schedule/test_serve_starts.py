@@ -62,10 +62,11 @@ def test_a_port_that_is_taken(refused: Serve, store: str, free_port: int) -> Non
     assert said.count("\n") == 1
 
 
-def test_a_server_that_is_down(machine: Machine, free_port: int) -> None:
-    """It stays up, tries each minute, and says so once; a job that is due begins, so that its failure is told."""
+def test_a_server_that_is_down(machine: Machine, store: str, free_port: int) -> None:
+    """It stays up, tries each minute, and says so once; a job begins at its time, so that its failure is told."""
     down = f"postgresql://ada@127.0.0.1:{free_port + 1 if free_port < 65_535 else 1024}/memories"
-    machine.say(settings(store=down, more=f"service: {{health_port: {free_port}}}"))
+    with_health = f"service: {{health_port: {free_port}}}"
+    machine.say(settings(store=down, more=with_health))
     machine.clock.stop_at("2026-06-02T00:29:59Z")
     with machine.running("serve") as service:
         service.hear("what is owed cannot be seen, and is looked for each minute", "cannot be reached")
@@ -78,9 +79,14 @@ def test_a_server_that_is_down(machine: Machine, free_port: int) -> None:
         service.hear("consolidate: begun")
         service.hear("consolidate: ended", "exit code 2")
         service.looked()
+        assert service.said.count("begun") == 1
+        machine.say(settings(more=with_health))
+        service.reload()
+        service.hear("consolidate: ended", "exit code 0")
+        service.looked()
+        assert ask(free_port)[0] == 200
         assert service.stop() == 0
     assert service.said.count("what is owed cannot be seen") == 1
-    assert service.said.count("begun") == 1
 
 
 def test_a_store_that_is_away_for_a_while(machine: Machine, store: str) -> None:
