@@ -8,6 +8,7 @@ import ctypes
 import os
 import re
 import shlex
+import socket
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 NOBODY = 65534
+_PATIENCE_SECONDS = 120
 _REFUSE_EXEC_GAIN = (65, 1, 0, 0, 0)  # prctl's PR_SET_MDWE: what MemoryDenyWriteExecute= comes to
 _SETTINGS = """\
 merge: {model: "openai:some", base_url: "http://127.0.0.1:9/v1", api_key_file: "${CREDENTIALS_DIRECTORY:-KEYS}/merge"}
@@ -79,6 +81,26 @@ class Machine:
         )  # fmt: skip
 
 
+    def serve(self) -> str:
+        """Start the service of all jobs until it says that it is ready, and end it; what it told systemd."""
+        unit = self.units("--daemon")["consolidate-scheduler.service"]
+        address = self.folder / "notify"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            manager.bind(str(address))
+            address.chmod(0o777)
+            manager.settimeout(_PATIENCE_SECONDS)
+            watched = {"NOTIFY_SOCKET": str(address), "WATCHDOG_USEC": "300000000"}
+            command, environ = [*as_nobody(self.program), *command_of(unit)], self.environment(unit) | watched
+            empty = self.folder / "empty"
+            with subprocess.Popen(command, cwd=empty, env=environ, preexec_fn=no_new_code) as process:
+                try:
+                    told = manager.recv(4096).decode()
+                finally:
+                    process.terminate()
+                assert process.wait(_PATIENCE_SECONDS) == 0
+        return told
+
+
 def command_of(unit: str) -> list[str]:
     """The words of ExecStart=."""
     (line,) = re.findall(r"^ExecStart=(.*)$", unit, re.MULTILINE)
@@ -135,3 +157,5 @@ if __name__ == "__main__":
     with machine(Path(sys.argv[1])) as one:
         for said in each_job(one):
             sys.stdout.write(f"{said.partition(':')[0]}: done\n")
+        assert "READY=1" in one.serve()
+        sys.stdout.write("consolidate-scheduler.service: ready, and ended\n")

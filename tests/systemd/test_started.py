@@ -28,3 +28,8 @@ def test_each_job_is_done_by_nobody(host: Machine) -> None:
         "consolidate-purge.service", "consolidate-report.service", "consolidate-shift.service", "consolidate.service"
     ]  # fmt: skip
     assert "no new vectors" not in said[-1]
+
+
+def test_the_service_of_all_jobs_begins_and_ends(host: Machine) -> None:
+    """It says when it is ready, and ends with 0 when it is told to."""
+    assert "READY=1" in host.serve()
