@@ -32,4 +32,5 @@ def test_each_job_is_done_by_nobody(host: Machine) -> None:
 
 def test_the_service_of_all_jobs_begins_and_ends(host: Machine) -> None:
     """It says when it is ready, and ends with 0 when it is told to."""
+    host.fill(host.units()["consolidate.service"])
     assert "READY=1" in host.serve()
