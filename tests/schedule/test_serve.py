@@ -59,7 +59,7 @@ def test_a_night_at_its_time(machine: Machine, store: str, free_port: int) -> No
             }
         }  # fmt: skip
         machine.clock.set("2026-06-02T00:29:58Z")
-        service.hear("2026-06-02 03:30:0", "consolidate: begun, process")
+        service.hear("2026-06-02 03:30:", "consolidate: begun, process")
         service.hear("Night of 2026-06-02 00:30 UTC")
         service.hear("consolidate: ended after 0:00:", "exit code 0")
         service.looked()
@@ -88,6 +88,24 @@ def test_two_services_and_a_timer_do_one_night(machine: Machine, made_store_url:
             assert service.stop() == 0
             assert service.said.count("begun") == service.said.count(", exit code 0") <= 1
     assert (nights(url), runs_of(url)) == (["2026-06-02"], 1)
+
+
+def test_a_night_by_hand_that_is_under_way(machine: Machine, store: str, provider: Provider) -> None:
+    """Counts as that of its date: a service whose time comes meanwhile waits for it, and finds it done."""
+    asked = asked_slowly(provider)
+    machine.say(settings(merge="model: anthropic"))
+    machine.clock.stop_at("2026-06-02T00:29:58Z")
+    with machine.running("run", **provider.anthropic_environ) as hand, machine.running("serve") as service:
+        service.hear("serving")
+        provider.wait_for_calls(1, at_most_seconds=TOO_LONG_SECONDS)
+        machine.clock.set("2026-06-02T00:29:59Z")
+        service.hear("consolidate: begun")
+        asked.set()
+        assert hand.end() == 0
+        service.hear("consolidate was done for 2026-06-02 already")
+        service.hear("consolidate: ended", "exit code 0")
+        assert service.stop() == 0
+    assert (nights(store), runs_of(store)) == (["2026-06-02"], 1)
 
 
 def test_stopped_in_the_middle_of_a_night(machine: Machine, store: str, provider: Provider) -> None:
@@ -135,6 +153,7 @@ def test_a_child_that_is_killed(machine: Machine, store: str, provider: Provider
     machine.clock.set("2026-06-02T07:00:00Z")
     with machine.running("serve", **provider.anthropic_environ) as service:
         wait_for_the_middle(service, provider)
+        machine.clock.stop_at("2026-06-02T07:00:30Z")
         os.kill(service.child("consolidate"), signal.SIGKILL)
         service.hear("consolidate: ended", "killed by SIGKILL")
         asked.set()
@@ -248,7 +267,7 @@ def test_settings_that_change(machine: Machine, store: str, free_port: int) -> N
         assert "begun" not in service.said
         machine.clock.set("2026-06-02T01:59:59Z")
         service.reload()
-        service.hear("05:00:0", "consolidate: begun")
+        service.hear("05:00:", "consolidate: begun")
         service.hear("consolidate: ended", "exit code 0")
         assert service.stop() == 0
     assert nights(store) == ["2026-06-02"]
