@@ -157,4 +157,4 @@ def _try(channel: Channel, payload: Mapping[str, object], *, key: str, now: int,
 
 def _key(message: str, channel: str, part: int) -> str:
     """The name of a part for a channel: ASCII, for it goes into headers."""
-    return f"{message}:{quote(channel, safe='')}:{part}"
+    return f"{quote(message, safe=':')}:{quote(channel, safe='')}:{part}"

@@ -96,12 +96,12 @@ def shift(work: Work) -> Ended:
 
 def collect(work: Work) -> Ended:
     """The answers of batches are taken in."""
-    if work.settings.merge.mode != "batch":
-        return Ended(lines=("merge.mode is live, so there are no batches to collect.",))
     return once(work, lambda: _collect(work))
 
 
 def _collect(work: Work) -> Ended:
+    if work.settings.merge.mode != "batch":
+        return Ended(lines=("merge.mode is live, so there are no batches to collect.",))
     there, lines = _scopes(work)
     work.means.insist(work.store)
     result = collect_batches(

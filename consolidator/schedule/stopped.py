@@ -24,7 +24,7 @@ _OVER_WORDS = {"idle": "the nights decide again", "outbox": "messages are sent a
 def found_in(store: Store, duties: Mapping[JobName, Duty], settings: Settings, *, now: int) -> list[Finding]:
     """What has stopped happening in a store. duties: the jobs that are on there."""
     with store.read() as conn:
-        seen = look(conn, nights=settings.watch.nights)
+        seen = look(conn, nights=settings.watch.nights, now=now)
     return watch(seen, duties, settings.watch, now=now)
 
 

@@ -11,7 +11,9 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from consolidator.instants import NIGHT, SECOND, format_instant, to_datetime
+from consolidator.plan import TOTALS
 from consolidator.report import words
+from consolidator.report.report import NO_WORK
 from consolidator.schedule.calendar import due_after
 from consolidator.schedule.owed import WHOLE
 from consolidator.scopes import canonical, parse_scope
@@ -142,7 +144,9 @@ def _part(night: Mapping[str, Any], scope: str) -> Mapping[str, Any] | None:
 
 
 def _decided_nothing(part: Mapping[str, Any]) -> bool:
-    return not any(any(step["counts"].values()) for step in part["steps"].values())
+    """A clock that went on is no decision."""
+    counts = (pair for step in part["steps"].values() for pair in step["counts"].items())
+    return not any(count for verb, count in counts if verb in TOTALS and verb not in NO_WORK)
 
 
 def _had_events(part: Mapping[str, Any] | None, oldest: int | None, night: Mapping[str, Any]) -> bool:

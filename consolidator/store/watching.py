@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from consolidator.instants import NIGHT
 from consolidator.store.tables import WAITING, attributions, exposures, ledger, memories, outbox, runs, scopes
 
 NIGHT_JOB = "consolidate"
@@ -43,13 +44,13 @@ class Seen:
     outbox: Outbox = Outbox()
 
 
-def look(conn: sa.Connection, *, nights: int) -> Seen:
-    """All of it, by indexes. nights: how many reports."""
+def look(conn: sa.Connection, *, nights: int, now: int) -> Seen:
+    """All of it. nights: how many reports, of those not older than four times as many nights."""
     return Seen(
         begun=frozenset(conn.scalars(sa.select(ledger.c.job).where(ledger.c.attempts > 0).distinct())),
         done=_done(conn),
         scopes=scopes_since(conn),
-        nights=tuple(last_nights(conn, nights)),
+        nights=tuple(_last_nights(conn, nights, since=now - 4 * nights * NIGHT)),
         waiting=_waiting(conn),
         outbox=outbox_state(conn),
     )
@@ -95,9 +96,10 @@ def _done(conn: sa.Connection) -> dict[tuple[str, str], Success]:
     return {(job, names.get(key, "")): Success(at, day) for job, key, at, day in conn.execute(latest)}
 
 
-def last_nights(conn: sa.Connection, limit: int) -> list[Mapping[str, Any]]:
+def _last_nights(conn: sa.Connection, limit: int, *, since: int) -> list[Mapping[str, Any]]:
     """The reports of the last nights that the ledger counts, the newest first, as documents."""
-    of_night = sa.select(ledger.c.run_key).where(ledger.c.job == NIGHT_JOB, ledger.c.run_key.is_not(None))
+    counted = (ledger.c.job == NIGHT_JOB, ledger.c.done_at >= since, ledger.c.run_key.is_not(None))
+    of_night = sa.select(ledger.c.run_key).where(*counted)
     query = (
         sa.select(runs.c.report)
         .where(runs.c.key.in_(of_night), runs.c.report.is_not(None), runs.c.undone_at.is_(None))

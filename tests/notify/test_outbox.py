@@ -59,7 +59,7 @@ def store(made_store_url: str) -> Iterator[Store]:
 def message(name: str = "quiet", level: str = "summary", *, run: str = "") -> Message:
     found = message_of(NIGHTS[name](), level=level)
     assert found
-    return replace(found, name=run or found.name)
+    return replace(found, name=run, run_id=run) if run else found
 
 
 def put(store: Store, channels: Mapping[str, Channel], told: Message | None = None, *, now: int = NOW) -> None:

@@ -111,7 +111,7 @@ def healthy(*nights: Mapping[str, Any], waiting: Mapping[str, int] | None = None
 
 def test_nights_that_decide_nothing_though_there_was_something() -> None:
     """Three in a row: events read without effect, or left waiting; one night with work, or two nights, are nothing."""
-    idle = [night(back, reinforce={"seen": 4}) for back in range(3)]
+    idle = [night(back, reinforce={"seen": 4}, decay={"counts": {"clock": 1}}) for back in range(3)]
     assert names(watch(healthy(*idle), jobs(), DAILY, now=NOW)) == ["idle"]
     assert watch(healthy(*idle[:2]), jobs(), DAILY, now=NOW) == []
     busy = night(1, reinforce={"counts": {"reinforced": 1}, "seen": 4})

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from consolidator.store.tables import outbox, runs
+from consolidator.store.tables import ledger, outbox, runs
 from tests.lives import memory, name, rated
 from tests.notify import servers
 from tests.notify.kinds import APPRISE
@@ -173,3 +173,11 @@ def test_a_failure_that_nobody_foresaw_is_told(
     (heard,) = town.heard
     assert heard["text"].endswith(f"failed: {said}")
     assert "secret" not in str(heard)
+
+
+def test_a_job_that_has_nothing_to_do_is_done_too(town: Town) -> None:
+    """Where models are asked live there is nothing to collect; the ledger says that it was done, so none is owed."""
+    town.life.take(memory("one", 0.5))
+    assert town.job("collect", at=2).code == 0
+    assert "was done for" in town.job("collect").out
+    assert [(row.job, row.done_at is not None) for row in town.rows(ledger)] == [("collect", True)]

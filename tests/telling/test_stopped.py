@@ -1,7 +1,7 @@
 """What stopped happening is told by whoever still runs: once, again after a week, and a word when it is over."""
 
 from consolidator.store.tables import outbox
-from tests.lives import memory
+from tests.lives import day, memory, rated
 from tests.telling.town import Town
 
 LOUD = {"shift": {"level": "summary"}, "consolidate": {"level": "summary"}}
@@ -65,3 +65,18 @@ def test_an_outbox_that_does_not_drain_is_seen_by_the_doctor(town: Town) -> None
     town.life.wall(town.rows(outbox)[0].created_at + 25 * 3_600_000_000)
     found = town.life("doctor", "--json").document["checks"]
     assert "the outbox does not drain" in [each["what"] for each in found if each["sound"] is False]
+
+
+def test_nights_that_decide_nothing_are_seen_in_what_they_left(town: Town) -> None:
+    """Three nights in a row read ratings of memories that are not there."""
+    town.life.take(memory("one", 0.5))
+    town.job(at=1.9)
+    for number in (2, 3, 4):
+        town.life.wall(day(number))
+        town.life.take(rated(f"m{number}", f"t{number}", "never taken in", number - 0.2))
+        assert town.job(at=number + 0.8).code == 0
+    (told,) = stopped(town)
+    assert told.startswith("Something stopped happening: 3 nights in a row decided nothing in {}, though memories were")
+    town.life.take(rated("m", "t", "one", 4.9))
+    assert town.job(at=5.8).code == 0
+    assert len(stopped(town)) == 1
