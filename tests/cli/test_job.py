@@ -1,9 +1,23 @@
 """Jobs as commands: each once for its date, by whomever it is started."""
 
+import os
+import select
+import signal
+from collections.abc import Callable
+from functools import partial
+
+import pytest
 import sqlalchemy as sa
 
-from consolidator.store.engine import open_store
-from consolidator.store.tables import ledger, runs
+from consolidator import perform
+from consolidator.cli import main
+from consolidator.plan import Plan, ScopeOutcome, ScopePlan
+from consolidator.schedule import stopping
+from consolidator.schedule.stopping import Stopping
+from consolidator.store.engine import Store, open_store
+from consolidator.store.run import Run
+from consolidator.store.tables import ledger, locks, runs
+from tests.children import Child
 from tests.cli.life import WORDS_ALONE, Life
 from tests.lives import day, memory
 
@@ -30,3 +44,134 @@ def test_a_job_is_done_once_for_its_date(life: Life) -> None:
     life.wall(day(3))
     assert life("job", "consolidate").code == 0
     assert (len(rows(life, runs)), len(rows(life, ledger))) == (3, 2)
+
+
+def test_a_night_by_hand_is_that_of_its_date(life: Life) -> None:
+    """The job finds it done; the ledger stops no night by hand. A part of a night, or one as of before, counts not."""
+    life.say(UTC)
+    life.take(memory("one", 0.5))
+    life.wall(day(2))
+    for options in (["--dry-run"], ["--steps", "decay,prune"], ["--as-of", "2026-03-02T09:00:00Z"]):
+        assert life("run", *options).code == 0
+        assert rows(life, ledger) == []
+    assert life("run", "--scope", "").code == 0
+    assert [(row.job, row.day, row.done_at) for row in rows(life, ledger)] == [("consolidate", "2026-03-03", day(2))]
+    count = len(rows(life, runs))
+    assert "was done for 2026-03-03 already" in life("job", "consolidate").out
+    assert len(rows(life, runs)) == count
+    assert life("run").code == 0
+    assert len(rows(life, runs)) == count + 1
+
+
+def test_no_job_no_date(life: Life) -> None:
+    """Where the job is off, a night by hand counts for nothing, and the job says how it is turned on."""
+    life.say(UTC + "jobs: {consolidate: {enabled: false}}\n")
+    life.take(memory("one", 0.5))
+    assert life("run").code == 0
+    assert rows(life, ledger) == []
+    life("job", "consolidate").refused("jobs.consolidate", "enabled: true")
+    life("job", "consolidat").refused("did you mean consolidate?")
+
+
+def job_of(life: Life, *, before: str = "") -> Child:
+    """A job in a process of its own; where told so, it pauses when it has decided on a scope."""
+    return Child(partial(_pausing, life, ["job", "consolidate"], before))
+
+
+def _pausing(life: Life, arguments: list[str], before: str, child: Child) -> str:
+    apply_scope = perform.apply_scope
+
+    def pausing(store: Store, plan: Plan, part: ScopePlan, run: Run) -> ScopeOutcome:
+        if part.scope == before:
+            child.pause()
+        return apply_scope(store, plan, part, run)
+
+    perform.apply_scope = pausing  # in the child alone, as the next
+    stopping.TRIED_AGAIN_SECONDS = 0.05
+    return str(main(["--store", life.url, "--settings", str(life.settings), *arguments]))
+
+
+@pytest.fixture
+def town(life: Life) -> Life:
+    """With three scopes, on the morning of the second day."""
+    life.say(UTC)
+    for name in "abc":
+        life.take(memory(name, 0.5) | {"scope": {"x": name}})
+    life.wall(day(2))
+    return life
+
+
+def assert_one_night(life: Life) -> None:
+    """In each scope; as many runs as had something to do there."""
+    assert sorted(row.scope_key for row in rows(life, ledger)) == [1, 2, 3]
+    assert all(row.done_at and row.attempts <= 1 for row in rows(life, ledger))
+    assert {row.run_key for row in rows(life, ledger)} == {row.key for row in rows(life, runs)}
+
+
+def test_timers_and_service_at_once_give_one_night(town: Life) -> None:
+    """Started together, each scope is done by one of them; all end well."""
+    children = [job_of(town) for _ in range(3)]
+    assert {child.wait().said for child in children} == {"0"}
+    assert_one_night(town)
+
+
+def test_a_job_beside_a_night_by_hand_waits_for_it(town: Life) -> None:
+    """And finds its scopes done."""
+    by_hand = Child(partial(_pausing, town, ["run"], '{"x":"a"}'))
+    by_hand.wait_until_paused()
+    beside = job_of(town)
+    wait_until(lambda: len(rows(town, ledger)) == 2)
+    by_hand.go_on()
+    assert by_hand.wait().said == "0"
+    assert beside.wait().said == "0"
+    assert_one_night(town)
+
+
+def test_a_night_by_hand_beside_a_job_leaves_out_what_that_is_at(town: Life) -> None:
+    """Exit code 11, as beside any other night."""
+    job = job_of(town, before='{"x":"a"}')
+    job.wait_until_paused()
+    assert town("run").code == 11
+    job.go_on()
+    assert job.wait().said == "0"
+    assert_one_night(town)
+
+
+def test_a_job_that_is_told_to_end(town: Life) -> None:
+    """It ends the scope that it is at, and the next attempt, at once, does the others."""
+    job = job_of(town, before='{"x":"b"}')
+    job.wait_until_paused()
+    os.kill(job.pid, signal.SIGTERM)
+    job.go_on()
+    assert job.wait().said == "3"
+    assert [bool(row.done_at) for row in rows(town, ledger)] == [True, False]
+    assert rows(town, runs)[0].report["error"] == "stopped on request"
+    assert town("job", "consolidate").code == 0
+    assert_one_night(town)
+
+
+@pytest.mark.parametrize("arguments", [["run"], ["job", "consolidate"]], ids=" ".join)
+def test_ended_at_once(town: Life, arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A night by hand at the first SIGTERM, a job at the second: no lock is left, and the next night does the rest."""
+    request = Stopping.request
+
+    def once_more(stop: Stopping) -> None:
+        request(stop)
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(Stopping, "request", once_more)
+    child = Child(partial(_pausing, town, arguments, '{"x":"b"}'))
+    child.wait_until_paused()
+    os.kill(child.pid, signal.SIGTERM)
+    assert child.wait().said == "143"
+    assert rows(town, locks) == []
+    assert town("job", "consolidate").code == 0
+    assert all(row.done_at for row in rows(town, ledger))
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    for _ in range(3000):
+        if true():
+            return
+        select.select([], [], [], 0.02)
+    raise AssertionError("it never came true")
