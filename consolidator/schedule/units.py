@@ -55,8 +55,6 @@ def units(settings: Settings, host: Host, *, local: ZoneInfo, now: int, daemon: 
     if daemon:
         return {SCHEDULER: _text(_scheduler(host)), **found}
     for name, duty in duties(settings, local).items():
-        if name == "collect" and settings.merge.mode == "live":
-            continue  # nothing is ever to be collected
         named = bool(duty.job.time_zone or settings.time_zone)
         found[f"{unit_of(name)}.service"] = _text(_job(duty, host))
         found[f"{unit_of(name)}.timer"] = _text(_timer(duty, now=now, named=named))

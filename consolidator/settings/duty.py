@@ -48,14 +48,19 @@ def duty_of(settings: Settings, name: JobName) -> Duty | None:
 
 
 def duties(settings: Settings, local: ZoneInfo) -> dict[JobName, Duty]:
-    """The jobs that are on. local: the zone of those that name none, this machine's."""
-    return {name: _duty(name, settings, local) for name in JOB_NAMES if getattr(settings.jobs, name).enabled}
+    """The jobs that are on and have something to do. local: the zone of those that name none, this machine's."""
+    return {name: _duty(name, settings, local) for name in _names(settings) if getattr(settings.jobs, name).enabled}
 
 
 def duties_in(settings: Settings, store: str | None) -> dict[JobName, Duty]:
     """The jobs that are on in a store; None: the one in use. BadInput as `duty_of`."""
-    found = ((name, duty_of(settings, name)) for name in JOB_NAMES)
+    found = ((name, duty_of(settings, name)) for name in _names(settings))
     return {name: duty for name, duty in found if duty is not None and duty.store == store}
+
+
+def _names(settings: Settings) -> list[JobName]:
+    """All, but for the one that takes in batches where none is ever handed in."""
+    return [name for name in JOB_NAMES if name != "collect" or settings.merge.mode == "batch"]
 
 
 def _duty(name: JobName, settings: Settings, local: ZoneInfo) -> Duty:

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from consolidator import perform
 from consolidator.cli import main
+from consolidator.instants import parse_instant
 from consolidator.plan import Plan, ScopeOutcome, ScopePlan
 from consolidator.schedule import stopping
 from consolidator.schedule.stopping import Stopping
@@ -44,6 +45,19 @@ def test_a_job_is_done_once_for_its_date(life: Life) -> None:
     life.wall(day(3))
     assert life("job", "consolidate").code == 0
     assert (len(rows(life, runs)), len(rows(life, ledger))) == (3, 2)
+
+
+def test_a_clock_set_back_brings_no_night_again(life: Life) -> None:
+    """Neither that of the date, nor that of the date before, which there was no time for."""
+    life.say(UTC)
+    life.take(memory("one", 0.5))
+    for now in ("2026-03-05T03:40:00Z", "2026-03-05T02:40:00Z", "2026-03-05T03:30:00Z", "2026-03-04T23:00:00Z"):
+        life.wall(parse_instant(now))
+        assert life("job", "consolidate").code == 0
+        assert len(rows(life, runs)) == 1
+    life.wall(parse_instant("2026-03-06T03:30:00Z"))
+    assert life("job", "consolidate").code == 0
+    assert len(rows(life, runs)) == 2
 
 
 def test_a_night_by_hand_is_that_of_its_date(life: Life) -> None:

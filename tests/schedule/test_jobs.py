@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from threading import Event
+from typing import Literal
 
 import pytest
 import sqlalchemy as sa
@@ -248,11 +249,25 @@ def test_a_store_that_is_gone_ends_the_run(three: Store, monkeypatch: pytest.Mon
     assert tried == [A]
 
 
-def live(provider: Provider) -> Means:
-    return Means(
-        Merge(model="anthropic", base_url=provider.anthropic_url, api_key="test-key", retries=0, concurrency=1),
-        Embedding(model="none"),
-    )
+def live(provider: Provider, mode: Literal["live", "batch"] = "live") -> Means:
+    access = {"base_url": provider.anthropic_url, "api_key": "test-key"}
+    return Means(Merge(model="anthropic", mode=mode, retries=0, concurrency=1, **access), Embedding(model="none"))
+
+
+def test_collecting_is_of_the_whole_store(made_store_url: str, provider: Provider) -> None:
+    """Where nothing is under way that is said, and counts as done; where nothing is ever handed in, no date counts."""
+    with open_store(made_store_url, mode="write") as store, closing(live(provider, "batch")) as means:
+        assert do(work_on(store, EVE, "collect")).lines[0].startswith("merge.mode is live")
+        batch = {"merge": {"model": "anthropic", "mode": "batch"}}
+        take(store, pairs(1), at=EVE)
+        assert do(work_on(store, EVE, "collect", means=means, **batch)).lines == ("No batch is under way.",)
+        assert do(work_on(store, EVE, "collect", means=means, **batch)).lines[0].startswith("collect was done for ")
+        assert do(work_on(store, EVE, means=means, **batch)).exit_code == 0
+        provider.batches.end()
+        told = do(work_on(store, EVE + 0.5, "collect", means=means, **batch)).report
+        assert told is not None
+        assert told.totals["merged"] == 1
+        assert owed(store, duty("collect", **batch), day(EVE + 0.5)) is None
 
 
 def test_stopped_while_it_merges_nothing_is_paid_twice(made_store_url: str, provider: Provider) -> None:

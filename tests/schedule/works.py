@@ -12,7 +12,7 @@ from consolidator.schedule.jobs import Work
 from consolidator.schedule.owed import day_of
 from consolidator.schedule.stopping import Stopping
 from consolidator.settings import Settings
-from consolidator.settings.duty import Duty, duties
+from consolidator.settings.duty import Duty, duties, duty_of
 from consolidator.settings.jobs import JobName
 from consolidator.store.engine import Store
 from tests.lives import day
@@ -62,7 +62,9 @@ def work_on(
     **settings: Any,
 ) -> Work:
     """A job to be done on a day."""
-    now, does = day(at), duty(name, **settings)
+    now = day(at)
+    does = duty_of(Settings.model_validate(WORDS_ALONE | {"time_zone": "UTC"} | settings), name)
+    assert does is not None
     due = last_due(does.cron, does.zone, now)
     assert due is not None
     return Work(

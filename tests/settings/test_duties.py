@@ -16,13 +16,13 @@ UTC = ZoneInfo("UTC")
 
 
 def test_the_defaults_are_the_night_and_what_it_needs() -> None:
-    """All but the backup, which needs a folder; nobody is told where there is no channel."""
+    """All but the backup, which needs a folder, and collecting, of batches; without channels nobody is told."""
     found = duties(Settings(), UTC)
-    assert list(found) == ["consolidate", "shift", "collect", "report", "purge"]
+    assert list(found) == ["consolidate", "shift", "report", "purge"]
+    assert duties(Settings.model_validate({"merge": {"mode": "batch"}}), UTC)["collect"].cron == "*/30 * * * *"
     assert {name: duty.cron for name, duty in found.items()} == {
         "consolidate": "30 3 * * *",
         "shift": "0 15 * * *",
-        "collect": "*/30 * * * *",
         "report": "0 9 * * MON",
         "purge": "30 4 * * *",
     }
