@@ -56,7 +56,7 @@ class Service:
         self._health: Health | None = None
         self._records: dict[JobName, Record] = defaultdict(Record)
         self._fired: set[JobName] = set()
-        self._looked: set[str] = set()  # stores that were seen since the start
+        self._made_up: dict[str, set[tuple[JobName, int]]] = {}  # what each store owed when it was first seen
         self._missed: set[tuple[JobName, int]] = set()
         self._troubles: dict[str, str] = {}  # what is wrong with a store
         self._bad_settings: list[str] = []
@@ -134,7 +134,7 @@ class Service:
 
     def _look(self) -> None:
         """
-        Begin what is owed.
+        Begin what is owed; what comes late goes one after the other in each store, in order of its times.
 
         A job whose time has just come begins also where its store cannot be seen: that is then its failure, and told.
         """
@@ -143,7 +143,7 @@ class Service:
             free = [duty for duty in duties if not self._records[duty.name].child]
             try:
                 with open_store(url, mode="read") as store:
-                    found = [(duty, owed(store, duty, now)) for duty in free]
+                    found = [(what.due.at, duty, what) for duty in free if (what := owed(store, duty, now))]
             except ConsolidatorError as error:
                 if self._troubles.get(url) != str(error):
                     self._say(f"what is owed cannot be seen, and is looked for each minute: {error}")
@@ -154,19 +154,22 @@ class Service:
             else:
                 if self._troubles.pop(url, None):
                     self._say("what is owed can be seen again")
-                for duty, each in found:
-                    if each and self._may_begin(duty, each, now, late=url not in self._looked):
-                        self._begin(duty, each.due.at, now)
-                self._looked.add(url)
+                made_up = self._made_up.setdefault(url, {(duty.name, due) for due, duty, _ in found})
+                for due, duty, what in sorted(found, key=lambda each: each[0]):
+                    late = now - begins_at(duty, what.due) > LOOK_SECONDS * SECOND
+                    if late and any(self._records[each.name].child for each in duties):
+                        continue
+                    if self._may_begin(duty, what, now, made_up=(duty.name, due) in made_up):
+                        self._begin(duty, due, now)
         self._fired.clear()
 
-    def _may_begin(self, duty: Duty, what: Owed, now: int, *, late: bool) -> bool:
-        """Whether the time has come, and has not passed. late: however late it is; so may what was begun and failed."""
+    def _may_begin(self, duty: Duty, what: Owed, now: int, *, made_up: bool) -> bool:
+        """Whether the time has come, and has not passed. made_up: it never has; nor for what was begun and failed."""
         due = what.due.at
         if max(what.begin_at, begins_at(duty, what.due)) > now or not self._records[duty.name].may_begin(due, now):
             return False
         grace = self._orders.service.grace_minutes
-        if late or what.begin_at > due or now - due <= grace * 60 * SECOND:
+        if made_up or what.begin_at > due or now - due <= grace * 60 * SECOND:
             return True
         if (duty.name, due) not in self._missed:
             self._missed.add((duty.name, due))
@@ -189,6 +192,7 @@ class Service:
             if child.has_ended:
                 self._say(f"{name}: {self._records[name].end(child, now=self._clock())}")
                 self._supervisor.tell(self._status())
+                self._next_look = monotonic()
 
     def _stop(self, signals: Signals) -> None:
         """Children are asked to end, and killed where they do not, or where that is asked a second time."""

@@ -31,15 +31,16 @@ _SAME = ["Ada works at the bakery in Turku.", "Ada works at the bakery in Turku 
 def settings(
     at: str = "03:30",
     *,
+    zone: str = "Europe/Helsinki",
     shift: str = "enabled: false",
     store: str = "memories.db",
     merge: str = "model: none",
     more: str = "",
 ) -> str:
-    """A night at a time of day in Helsinki, and nothing else."""
+    """A night at a time of day, in Helsinki unless elsewhere, and nothing else."""
     jobs = f"consolidate: {{at: '{at}', jitter_seconds: 0}}, shift: {{{shift}}}, {_OTHERS}"
     return f"""
-time_zone: Europe/Helsinki
+time_zone: {zone}
 store: {store}
 embedding: {{model: none}}
 merge: {{{merge}}}

@@ -210,6 +210,33 @@ def test_a_clock_that_is_set_back_an_hour(machine: Machine, store: str) -> None:
     assert service.said.count("shift: begun") == 1
 
 
+@pytest.mark.parametrize(
+    ("at", "before", "then", "later", "expected"),
+    [
+        ("02:30", "2027-03-14T06:59:58Z", "03:00:", "2027-03-14T07:35:00Z", ["2027-03-13", "2027-03-14"]),
+        ("01:30", "2026-11-01T05:29:58Z", "01:30:", "2026-11-01T06:35:00Z", ["2026-10-31", "2026-11-01"]),
+    ],
+    ids=["skipped", "repeated"],
+)
+def test_when_clocks_change(
+    machine: Machine, store: str, at: str, before: str, then: str, later: str, expected: list[str]
+) -> None:
+    """A time that New York skips is as the gap ends, one that it repeats is the first of the two: once that date."""
+    machine.say(settings(at, zone="America/New_York"))
+    machine.clock.stop_at(before)
+    with machine.running("serve") as service:
+        service.hear("consolidate: ended", "exit code 0")  # the night before, which is made up
+        machine.clock.set(before)
+        service.reload()
+        service.hear(f"{expected[-1]} {then}", "consolidate: begun")
+        service.hear("consolidate: ended", "exit code 0")
+        machine.clock.set(later)
+        service.idle()
+        assert service.stop() == 0
+    assert service.said.count("begun") == 2
+    assert (nights(store), runs_of(store)) == (expected, 2)
+
+
 def test_a_missed_night_is_made_up_at_the_start_once(machine: Machine, store: str) -> None:
     """However late it is, and only the last one; it is that date's night."""
     machine.say(settings())
@@ -224,6 +251,21 @@ def test_a_missed_night_is_made_up_at_the_start_once(machine: Machine, store: st
             assert service.stop() == 0
         assert service.said.count("begun") == begun
     assert nights(store) == ["2026-06-05"]
+
+
+def test_what_is_made_up_goes_one_after_the_other(machine: Machine, store: str) -> None:
+    """In order of the times at which it was due, however late the second one is by then."""
+    machine.say(settings(shift="at: '02:00'"))
+    machine.clock.set("2026-06-02T20:00:00Z")
+    with machine.running("serve") as service:
+        service.hear("shift: begun")
+        service.hear("shift: ended", "exit code 0")
+        assert "consolidate: begun" not in service.said
+        service.hear("consolidate: begun")
+        service.hear("consolidate: ended", "exit code 0")
+        service.looked()
+        assert service.stop() == 0
+    assert service.said.count("begun") == 2
 
 
 @pytest.mark.parametrize(("awake", "done"), [("06:00", ["2026-06-02"]), ("06:40", [])])
