@@ -1,12 +1,15 @@
 """Turns: each job once for each date in each scope, as the ledger has it."""
 
 from collections.abc import Callable, Collection
+from contextlib import suppress
 
+from consolidator.errors import ScopeHeld
 from consolidator.schedule.owed import Day, next_attempt
 from consolidator.schedule.stopping import Stopping
 from consolidator.settings.jobs import JobName
 from consolidator.store import ledger
 from consolidator.store.engine import Store
+from consolidator.store.locks import hold_scope
 from consolidator.store.run import Run
 from consolidator.terms import EveryTurn
 
@@ -58,9 +61,9 @@ class JobsTurn:
             ledger.not_begun(conn, scope_key, self._job, self._day.name, now=self._clock())
 
     def out_of_time(self, scope_keys: Collection[int], why: str) -> None:
-        """Scopes to which it did not come have no more of it for this date."""
-        with self._store.write() as conn:
-            for key in sorted(set(scope_keys) - self.seen):
+        """Scopes to which it did not come have no more of it for this date, but for those where another is at it."""
+        for key in sorted(set(scope_keys) - self.seen):
+            with suppress(ScopeHeld), hold_scope(self._store, key, wall_clock=self._clock), self._store.write() as conn:
                 ledger.failed(conn, key, self._job, self._day.name, reason=why, next_at=None)
 
 

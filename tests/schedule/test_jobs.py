@@ -171,11 +171,13 @@ def test_a_scope_that_is_held_is_waited_for(three: Store) -> None:
 
 
 def test_stopped_while_it_waits_it_says_who_holds_the_scope(three: Store) -> None:
-    """Nothing is counted against that scope: another night is at work there."""
+    """Nothing is counted against that scope: another night is at work there. So also where its time is over."""
     with hold_scope(three, 1, wall_clock=lambda: day(EVE)):
         stop = StoppedAfter()
         stop._waits = stop.request
         ended = do(work_on(three, EVE, stop=stop))
+        late = OutOfTimeAfter(waits=lambda: setattr(late, "_most", 0))
+        assert do(work_on(three, EVE, stop=late)).exit_code == 3
     assert ended.exit_code == 3
     assert "another night holds this scope" in str(ended.failure)
     assert (len(done_in(three)), entries(three)[A].reason) == (2, None)
@@ -255,9 +257,9 @@ def live(provider: Provider, mode: Literal["live", "batch"] = "live") -> Means:
 
 
 def test_collecting_is_of_the_whole_store(made_store_url: str, provider: Provider) -> None:
-    """Where nothing is under way that is said, and counts as done; where nothing is ever handed in, no date counts."""
+    """Where nothing is under way, or ever handed in, that is said, and counts as done."""
     with open_store(made_store_url, mode="write") as store, closing(live(provider, "batch")) as means:
-        assert do(work_on(store, EVE, "collect")).lines[0].startswith("merge.mode is live")
+        assert do(work_on(store, EVE - 1, "collect")).lines[0].startswith("merge.mode is live")
         batch = {"merge": {"model": "anthropic", "mode": "batch"}}
         take(store, pairs(1), at=EVE)
         assert do(work_on(store, EVE, "collect", means=means, **batch)).lines == ("No batch is under way.",)
