@@ -5,7 +5,7 @@ What goes is what every replay begins with: its effect becomes the base that the
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, takewhile
 from typing import NamedTuple
 
@@ -17,8 +17,6 @@ from consolidator.laws.strength import LEARNING_RATE, effective, replay
 from consolidator.steps.associate import Exposure, Head, is_based, start_of
 from consolidator.steps.reinforce import Attribution, is_explicit
 from consolidator.steps.rows import Link, Memory
-
-Chains = Mapping[int, Sequence[int]]
 
 
 class OldTurn(NamedTuple):
@@ -35,9 +33,8 @@ class _Event(NamedTuple):
     turn: int
 
 
-def pairs_of(turns: Iterable[OldTurn], chains: Chains, names: Mapping[int, str]) -> set[Pair]:
+def pairs_of(turns: Iterable[OldTurn], ends: Mapping[int, int], names: Mapping[int, str]) -> set[Pair]:
     """The pairs that these turns link, as their memories are known today."""
-    ends = {memory: chain[-1] for memory, chain in chains.items()}
     return {pair for turn in turns for pair, _, _ in pairs(_shown(turn.exposures, ends, names))}
 
 
@@ -45,7 +42,7 @@ def purge_turns(
     turns: Sequence[OldTurn],
     links: Mapping[Pair, Link],
     pasts: Mapping[Pair, Head],
-    chains: Chains,
+    ends: Mapping[int, int],
     names: Mapping[int, str],
     *,
     clock: Clock,
@@ -54,14 +51,17 @@ def purge_turns(
     The turns of which the exposures may go, by key, and what they leave: the weight of each pair after them.
 
     A turn stays while it is not ripe, and while an earlier turn of one of its pairs stays: what goes of a pair is what
-    every replay of it begins with. turns: every one with something counted before those that are ripe. links, pasts:
-    of all their pairs, and of what their memories were before merges. chains: of each memory, what its aliases lead
-    to, itself first.
+    every replay of it begins with. turns: every one with something counted before those that are ripe. links, pasts: of
+    all their pairs. ends: where the aliases of their memories end; what was counted before a merge and is purged after
+    it is in the base that the merge has made.
     """
-    events = _events(turns, links, chains, names)
+    events: dict[Pair, list[_Event]] = defaultdict(list)
+    for turn in turns:
+        for pair, at, amount in _given(turn, ends, names, links):
+            events[pair].append(_Event(at, amount, turn.key))
     stay = {turn.key for turn in turns if not turn.ripe}
     _hold_what_follows(events, stay)
-    going = {pair: [one for one in found if one.turn not in stay] for pair, found in events.items()}
+    going = {pair: sorted(one for one in given if one.turn not in stay) for pair, given in events.items()}
     touched = [pair for pair, gone in going.items() if gone]
     starts = [start_of(links.get(pair), pasts.get(pair)) or Head(0.0, going[pair][0].at) for pair in touched]
     flat = [(i, one.at, one.amount) for i, pair in enumerate(touched) for one in going[pair]]
@@ -77,58 +77,25 @@ def purge_turns(
     return {turn.key for turn in turns} - stay, heads
 
 
-def _events(
-    turns: Sequence[OldTurn], links: Mapping[Pair, Link], chains: Chains, names: Mapping[int, str]
-) -> dict[Pair, list[_Event]]:
-    """What the turns gave to each pair, as of today and as of before merges, and is in no base; in order of time."""
-    found: dict[Pair, list[_Event]] = defaultdict(list)
-    ends = {memory: chain[-1] for memory, chain in chains.items()}
-    marks = {pair: row.base_mark for pair, row in links.items()}
-    before = _before_merging(links, ends)
-    for turn in turns:
-        for pair, at, amount in _given(turn, ends, names, marks):
-            found[pair].append(_Event(at, amount, turn.key))
-        met = {key for one in turn.exposures for key in chains[one.memory]}
-        for one, other in {pair for key in met for pair in before.get(key, ()) if met.issuperset(pair)}:
-            view = {memory: _seen_as(chain, one, other) for memory, chain in chains.items()}
-            row = links[one, other]
-            for pair, at, amount in _given(turn, view, names, marks):
-                if pair == (one, other) and at <= row.weight_at:
-                    found[pair].append(_Event(at, amount, turn.key))
-    return {pair: sorted(given) for pair, given in found.items()}
-
-
-def _before_merging(links: Mapping[Pair, Link], ends: Mapping[int, int]) -> dict[int, list[Pair]]:
-    """Direct links of what is merged by now, by each end: an undo may bring them back."""
-    found: dict[int, list[Pair]] = defaultdict(list)
-    for pair, row in links.items():
-        if not row.inferred and any(ends.get(end, end) != end for end in pair):
-            for end in pair:
-                found[end].append(pair)
-    return found
-
-
-def _seen_as(chain: Sequence[int], one: int, other: int) -> int:
-    return one if one in chain else other if other in chain else chain[-1]
-
-
 def _given(
-    turn: OldTurn, view: Mapping[int, int], names: Mapping[int, str], marks: Mapping[Pair, int | None]
-) -> list[tuple[Pair, int, float]]:
-    """What a turn gives to each pair, memories taken for others as `view` says, but for what is in its base."""
-    counted = list(pairs(_shown(turn.exposures, view, names)))
+    turn: OldTurn, ends: Mapping[int, int], names: Mapping[int, str], links: Mapping[Pair, Link]
+) -> Iterator[tuple[Pair, int, float]]:
+    """What a turn gives to each pair, but for what is in its base."""
     based: dict[int | None, set[Pair]] = {}
-    for mark in {marks.get(pair) for pair, _, _ in counted}:
-        held = [one for one in turn.exposures if is_based(one, mark)]
-        based[mark] = {pair for pair, _, _ in pairs(_shown(held, view, names))}
-    return [each for each in counted if each[0] not in based[marks.get(each[0])]]
+    for pair, at, amount in pairs(_shown(turn.exposures, ends, names)):
+        mark = links[pair].base_mark if pair in links else None
+        if mark not in based:
+            held = [one for one in turn.exposures if is_based(one, mark)]
+            based[mark] = {known for known, _, _ in pairs(_shown(held, ends, names))}
+        if pair not in based[mark]:
+            yield pair, at, amount
 
 
-def _shown(exposures: Iterable[Exposure], view: Mapping[int, int], names: Mapping[int, str]) -> list[Shown]:
+def _shown(exposures: Iterable[Exposure], ends: Mapping[int, int], names: Mapping[int, str]) -> list[Shown]:
     by_memory: dict[int, list[Exposure]] = defaultdict(list)
     for one in exposures:
-        if view[one.memory] in names:
-            by_memory[view[one.memory]].append(one)
+        if ends[one.memory] in names:
+            by_memory[ends[one.memory]].append(one)
     return [
         shown(memory, names[memory], ((row.mode, row.score, row.at) for row in rows))
         for memory, rows in by_memory.items()

@@ -16,10 +16,11 @@ from consolidator.laws.fading import DEAD, fades_age
 from consolidator.steps.associate import Exposure, Head
 from consolidator.steps.purge import OldTurn, pairs_of
 from consolidator.steps.rows import Link
+from consolidator.store.aliases import resolve
 from consolidator.store.bulk import for_each
 from consolidator.store.engine import keyed
-from consolidator.store.legs import direct_of, links_of, pasts_of
-from consolidator.store.tables import COUNTED, WAITING, aliases, exposures, identities, memories, pasts, runs, turns
+from consolidator.store.legs import links_of, pasts_of
+from consolidator.store.tables import COUNTED, WAITING, exposures, identities, memories, pasts, runs, turns
 
 _SHOWN = [exposures.c[name] for name in ("key", "turn_key", "memory_key", "mode", "retrieval_mode", "score", "at")]
 _MARKS = [exposures.c[name] for name in ("linked", "in_base", "waiting", "linked_in")]
@@ -40,7 +41,7 @@ class Read(NamedTuple):
     Turns, and what their pairs and memories are.
 
     rows: of each turn, the keys of its exposures, counted or not. found: of each turn, the memories of its counted
-    exposures by retrieval mode.
+    exposures by retrieval mode. ends: where the aliases of memories end; names: the ids of those.
     """
 
     turns: list[OldTurn]
@@ -48,7 +49,7 @@ class Read(NamedTuple):
     found: dict[int, Found]
     links: dict[Pair, Link]
     pasts: dict[Pair, Head]
-    chains: dict[int, tuple[int, ...]]
+    ends: dict[int, int]
     names: dict[int, str]
 
 
@@ -106,31 +107,10 @@ def read_turns(conn: sa.Connection, keys: Iterable[int], *, horizon: int, before
             if row.retrieval_mode is not None:
                 found.setdefault(turn, {}).setdefault(row.retrieval_mode, set()).add(row.memory_key)
     old_turns = [OldTurn(turn, given, turn not in unripe) for turn, given in counted.items()]
-    chains = _chains(conn, {one.memory for given in counted.values() for one in given})
-    names = _names(conn, {key for chain in chains.values() for key in chain})
-    links = _links(conn, old_turns, chains, names)
-    made = pasts_of(conn, {*links, *pairs_of(old_turns, chains, names)})
-    return Read(old_turns, rows, found, links, made, chains, names)
-
-
-def _chains(conn: sa.Connection, keys: Collection[int]) -> dict[int, tuple[int, ...]]:
-    """Each memory and all that its aliases lead to, in order."""
-    step: dict[int, int] = {}
-    ask, met = set(keys), set(keys)
-    while ask:
-        table = keyed(conn, old=sorted(ask))
-        query = sa.select(aliases.c.old_key, aliases.c.new_key).join(table, aliases.c.old_key == table.c.old)
-        found = dict(conn.execute(query).all())
-        step |= found
-        ask = set(found.values()) - met
-        met |= ask
-    chains = {}
-    for key in keys:
-        chain = [key]
-        while (following := step.get(chain[-1])) is not None and following not in chain:
-            chain.append(following)
-        chains[key] = tuple(chain)
-    return chains
+    ends = resolve(conn, {one.memory for given in counted.values() for one in given})
+    names = _names(conn, set(ends.values()))
+    pairs = pairs_of(old_turns, ends, names)
+    return Read(old_turns, rows, found, links_of(conn, pairs), pasts_of(conn, pairs), ends, names)
 
 
 def _names(conn: sa.Connection, keys: Collection[int]) -> dict[int, str]:
@@ -141,20 +121,6 @@ def _names(conn: sa.Connection, keys: Collection[int]) -> dict[int, str]:
         .join(identities, identities.c.key == memories.c.key)
     )
     return dict(conn.execute(query).all())
-
-
-def _links(
-    conn: sa.Connection,
-    old_turns: Sequence[OldTurn],
-    chains: Mapping[int, Sequence[int]],
-    names: Mapping[int, str],
-) -> dict[Pair, Link]:
-    """The links of all pairs of these turns: of what their memories are, and of what these were before merges."""
-    met = {key for chain in chains.values() for key in chain}
-    before = direct_of(conn, {key for chain in chains.values() for key in chain[:-1]})
-    return links_of(conn, pairs_of(old_turns, chains, names)) | {
-        pair: row for pair, row in before.items() if met.issuperset(pair)
-    }
 
 
 def delete_exposures(

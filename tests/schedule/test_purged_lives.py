@@ -15,7 +15,6 @@ from consolidator.exchange.intake import take_in
 from consolidator.exchange.records import AttributionLine, MemoryLine
 from consolidator.instants import NIGHT
 from consolidator.laws.clock import Rates
-from consolidator.laws.strength import CONFIDENCE
 from consolidator.night import run_night
 from consolidator.purge import Purged, purge_store
 from consolidator.settings.jobs import PurgeJob
@@ -132,6 +131,7 @@ def test_no_strength_is_another_for_ratings_in_the_base(tmp_path_factory: pytest
     assert deleted > 0
 
 
+EVIDENCE = ["auto_injected", "tool_get", "agent_feedback_negative"]  # not all at the bound
 MERGED, LATE, END = 8.0, 3, 22.0  # days; nothing is told later than LATE
 
 
@@ -146,7 +146,12 @@ def test_nothing_is_another_where_memories_are_merged(
     news = [(0.0, memory(text, 0, chance.uniform(0.3, 1), pinned=True)) for text in (CAT, KATZE, DOG, BIRD)]
     for number in range(30):
         at = chance.uniform(0.2, END)
-        told = chance.choice([CAT, KATZE, DOG]), f"m {number}", at, chance.choice(list(CONFIDENCE))
+        told = (
+            chance.choice([CAT, KATZE, DOG]),
+            f"m {number}",
+            at,
+            chance.choice(EVIDENCE),
+        )
         text, message, _, evidence = told
         news.append((at + chance.uniform(0, LATE), rated(message, f"t {message}", text, at, evidence)))
         at = chance.uniform(0.2, END)
