@@ -12,7 +12,7 @@ from consolidator.errors import ConsolidatorError, ScopeHeld
 from consolidator.instants import SECOND
 from consolidator.store import locks, postgres, tables
 from consolidator.store.engine import Store, open_store
-from consolidator.store.locks import hold_scope
+from consolidator.store.locks import WHOLE_STORE, hold_scope
 from tests.apart import running_apart
 
 NOW = 1_780_000_000 * SECOND
@@ -55,6 +55,15 @@ def is_free(store: Store, scope_key: int = 1, *, at: int = NOW) -> bool:
 def rows(store: Store) -> list[sa.Row]:
     with store.read() as connection:
         return list(connection.execute(sa.select(tables.locks)))
+
+
+def test_the_whole_store_is_held_like_a_scope(store: Store) -> None:
+    """By one at a time, and no night of a scope is kept from its work by it."""
+    with hold_scope(store, WHOLE_STORE, wall_clock=clock):
+        with pytest.raises(ScopeHeld, match="another job holds the whole store"):
+            hold_scope(store, WHOLE_STORE, wall_clock=clock).__enter__()
+        assert is_free(store)
+    assert is_free(store, WHOLE_STORE)
 
 
 def test_a_scope_is_held_by_one_at_a_time(store: Store, store_url: str) -> None:

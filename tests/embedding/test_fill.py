@@ -74,6 +74,14 @@ def test_what_lacks(store: Store) -> None:
     assert notes(store) == {"embedding_model", "embedding_dimension"}
 
 
+def test_it_stops_where_it_is_told_to(store: Store) -> None:
+    """Between two batches: what was embedded stays, and the next time embeds the rest."""
+    fill_with(store, *TEXTS)
+    reasons = iter([None, None, "stopped on request"])
+    assert embed_missing(store, None, Lengths(), stop=lambda: next(reasons)) == Filled(embedded=4)
+    assert embed_missing(store, None, Lengths()) == Filled(embedded=3)
+
+
 def test_one_scope(store: Store) -> None:
     """Of one scope only its own are embedded."""
     take(store, memory("here", 1), memory("there", 1, scope={"user": "bo"}))

@@ -289,6 +289,25 @@ def test_stopped_while_it_merges_nothing_is_paid_twice(made_store_url: str, prov
     assert len(provider.asked) == 3
 
 
+def test_stopped_while_it_hands_in_there_is_one_batch(made_store_url: str, provider: Provider) -> None:
+    """Wherever it looks up: nothing is handed in, or all that was to be asked."""
+    batch = {"merge": {"model": "anthropic", "mode": "batch"}}
+    with open_store(made_store_url, mode="write") as store:
+        take(store, pairs(2), at=EVE)
+        made = []
+        for looks in (*range(2, 7), float("inf")):
+            with closing(live(provider, "batch")) as means:
+                do(work_on(store, EVE, stop=StoppedAfter(looks), means=means, **batch))
+            made.append(len(provider.batches.made))
+        provider.batches.end()
+        with closing(live(provider, "batch")) as means:
+            told = do(work_on(store, EVE + 0.5, "collect", means=means, **batch)).report
+    assert (made[0], made[-1]) == (0, 1)
+    assert made == sorted(made)
+    assert told is not None
+    assert told.totals["merged"] == 2
+
+
 def test_answers_under_way_are_waited_for_a_little(
     made_store_url: str, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
