@@ -48,8 +48,6 @@ def orders_of(session: "Session") -> Orders:
     """The orders of settings. BadInput where they have nothing to do."""
     zone = ZoneInfo(session.settings.time_zone) if session.settings.time_zone else local_zone()
     on = duties(session.settings, zone)
-    if session.settings.merge.mode == "live":
-        on.pop("collect", None)  # nothing is ever to be collected
     if not on:
         raise BadInput("no job is on; turn one on in the settings, e.g. jobs: {consolidate: {enabled: true}}")
     return Orders(session, on, zone)

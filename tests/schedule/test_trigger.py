@@ -127,7 +127,8 @@ def test_a_time_whose_jitter_is_under_way_still_fires() -> None:
 def test_times_only_go_forward(jitter: int) -> None:
     """Also where the jitter is longer than the period."""
     given = {"cron": "*/10 * * * *", "jitter_seconds": jitter}
-    duty = duties(Settings.model_validate({"jobs": {"collect": given}}), ZoneInfo("UTC"))["collect"]
+    settings = Settings.model_validate({"merge": {"mode": "batch"}, "jobs": {"collect": given}})
+    duty = duties(settings, ZoneInfo("UTC"))["collect"]
     found = fired(duty, datetime(2026, 6, 1, tzinfo=UTC), datetime(2026, 6, 2, tzinfo=UTC))
     assert len(found) > 20
     assert all(before < after for before, after in pairwise(found))
