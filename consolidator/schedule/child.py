@@ -1,9 +1,11 @@
-"""Child: a job at work in a process of its own, so that what becomes of it does not become of the service."""
+"""Child: a job, or who sends messages, in a process of its own: what becomes of it does not become of the service."""
 
 import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
+from functools import partial
 from multiprocessing import get_context, parent_process
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -17,11 +19,11 @@ _SPAWN = get_context("spawn")
 
 
 class Child:
-    """A job under way, with the settings of the moment in which it began."""
+    """Work under way. act: what `do_job_in` or `send_messages_in` gives; it is done in the child."""
 
-    def __init__(self, session: "Session", name: JobName) -> None:
+    def __init__(self, act: Callable[[], int]) -> None:
         self._since = monotonic()
-        self._process = _SPAWN.Process(target=_work, args=(session, name), name=name)
+        self._process = _SPAWN.Process(target=_work, args=(act,))
         self._process.start()
 
     @property
@@ -60,14 +62,35 @@ class Child:
         return 1 if code is None else code
 
 
-def _work(session: "Session", name: JobName) -> None:
+def do_job_in(session: "Session", name: JobName) -> Callable[[], int]:
+    """A job, with the settings of the moment in which it begins."""
+    return partial(_do_job, session, name)
+
+
+def send_messages_in(session: "Session", url: str, *, watch: bool) -> Callable[[], int]:
+    """What is due of the messages of a store is sent. watch: what has stopped happening is told, too."""
+    return partial(_send_messages, session, url, watch)
+
+
+def _do_job(session: "Session", name: JobName) -> int:
+    from consolidator.cli.job import do_job
+
+    return do_job(session, name)
+
+
+def _send_messages(session: "Session", url: str, watch: bool) -> int:
+    from consolidator.cli.job import send_messages
+
+    return send_messages(session, url, watch=watch)
+
+
+def _work(act: Callable[[], int]) -> None:
     """In the child. It does what the service says, also when somebody presses Ctrl-C, and does not outlive it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_service, daemon=True).start()
     from consolidator.cli.ending import ending
-    from consolidator.cli.job import do_job
 
-    sys.exit(ending(lambda: do_job(session, name)))
+    sys.exit(ending(act))
 
 
 def _end_with_service() -> None:

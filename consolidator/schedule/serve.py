@@ -10,6 +10,7 @@ asleep, a clock set anew, a child that was killed.
 import signal
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing.connection import wait
 from time import monotonic
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 import consolidator
 from consolidator.errors import BadSettings, ConsolidatorError
 from consolidator.instants import SECOND, format_instant
-from consolidator.schedule.child import Child
+from consolidator.schedule.child import Child, do_job_in, send_messages_in
 from consolidator.schedule.health import Health
 from consolidator.schedule.orders import Orders, insist_on_stores, next_due, when
 from consolidator.schedule.owed import Owed, owed
@@ -28,8 +29,10 @@ from consolidator.schedule.trigger import Alarm, begins_at
 from consolidator.settings.duty import Duty
 from consolidator.settings.jobs import JobName
 from consolidator.store.engine import open_store
+from consolidator.store.outbox import is_due
 
 LOOK_SECONDS = 60.0
+WATCH_SECONDS = 3600.0  # it is looked for what stopped happening
 STOP_SECONDS = 14 * 60.0  # a minute less than our unit for systemd gives: who had to be killed can still be said
 
 
@@ -60,6 +63,8 @@ class Service:
         self._missed: set[tuple[JobName, int]] = set()
         self._troubles: dict[str, str] = {}  # what is wrong with a store
         self._bad_settings: list[str] = []
+        self._posts: dict[str, Child] = {}  # who sends messages, by store
+        self._watched: dict[str, float] = {}  # when it was looked for what stopped happening, by store
         self._since = clock()
         self._next_look = monotonic()
 
@@ -76,7 +81,7 @@ class Service:
                     pass
                 self._stop(signals)
             finally:
-                for child in self._children().values():
+                for child in self._processes():
                     child.stop()
         return 0
 
@@ -99,7 +104,7 @@ class Service:
         self._supervisor.beat()
         self._show()
         beat = (self._supervisor.watchdog_seconds or 2 * LOOK_SECONDS) / 2
-        wait([signals.socket, *(child.sentinel for child in self._children().values())], max(0.0, min(seconds, beat)))
+        wait([signals.socket, *(child.sentinel for child in self._processes())], max(0.0, min(seconds, beat)))
 
     def _follow(self, orders: Orders) -> None:
         """Go by these orders from now on. BadInput where the port for health is taken: then nothing has changed."""
@@ -144,6 +149,7 @@ class Service:
             try:
                 with open_store(url, mode="read") as store:
                     found = [(what.due.at, duty, what) for duty in free if (what := owed(store, duty, now))]
+                    waits = is_due(store, channels=self._orders.session.settings.channels, now=now)
             except ConsolidatorError as error:
                 if self._troubles.get(url) != str(error):
                     self._say(f"what is owed cannot be seen, and is looked for each minute: {error}")
@@ -161,7 +167,23 @@ class Service:
                         continue
                     if self._may_begin(duty, what, now, made_up=(duty.name, due) in made_up):
                         self._begin(duty, due, now)
+                self._post(url, due=waits, busy=any(self._records[each.name].child for each in duties))
         self._fired.clear()
+
+    def _post(self, url: str, *, due: bool, busy: bool) -> None:
+        """
+        Have messages sent that are due and, each hour in which no job is at work there, told what stopped happening.
+
+        Not at the start: what was missed is made up first.
+        """
+        now = monotonic()
+        watch = not busy and now - self._watched.setdefault(url, now) >= WATCH_SECONDS
+        if url in self._posts or not (watch or due):
+            return
+        if watch:
+            self._watched[url] = now
+        with suppress(OSError):  # in a minute again
+            self._posts[url] = Child(send_messages_in(self._orders.session, url, watch=watch))
 
     def _may_begin(self, duty: Duty, what: Owed, now: int, *, made_up: bool) -> bool:
         """Whether the time has come, and has not passed. made_up: it never has; nor for what was begun and failed."""
@@ -179,7 +201,7 @@ class Service:
 
     def _begin(self, duty: Duty, due: int | None, now: int) -> None:
         try:
-            child = Child(self._orders.session, duty.name)
+            child = Child(do_job_in(self._orders.session, duty.name))
         except OSError as error:
             self._complain(f"{duty.name}: cannot be begun: {error.strerror}; it is tried again in a minute")
             return
@@ -188,6 +210,11 @@ class Service:
         self._supervisor.tell(self._status())
 
     def _notice_ended(self) -> None:
+        for url, child in [*self._posts.items()]:
+            if child.has_ended:
+                del self._posts[url]
+                if code := child.exit_code():
+                    self._say(f"messages: not sent, exit code {code}")
         for name, child in self._children().items():
             if child.has_ended:
                 self._say(f"{name}: {self._records[name].end(child, now=self._clock())}")
@@ -199,12 +226,12 @@ class Service:
         self._supervisor.tell("STOPPING=1")
         names = " and ".join(self._children())
         self._say(f"stopping, once {names} has finished what it is at" if names else "stopping")
-        for child in self._children().values():
+        for child in self._processes():
             child.stop()
         until = monotonic() + STOP_SECONDS
-        while children := self._children():
+        while children := self._processes():
             if monotonic() >= until or any(each != signal.SIGHUP for each in signals.arrived()):
-                for child in children.values():
+                for child in children:
                     child.kill()
             self._wait(signals, until - monotonic() if monotonic() < until else LOOK_SECONDS)
             self._notice_ended()
@@ -216,6 +243,10 @@ class Service:
     def _children(self) -> dict[JobName, Child]:
         """The jobs under way."""
         return {name: record.child for name, record in self._records.items() if record.child}
+
+    def _processes(self) -> list[Child]:
+        """All that is under way: jobs, and who sends messages."""
+        return [*self._children().values(), *self._posts.values()]
 
     def _show(self) -> None:
         if self._health:

@@ -77,6 +77,12 @@ def holds(conn: sa.Connection, message: str) -> bool:
     return conn.execute(sa.select(outbox.c.key).where(outbox.c.message == message).limit(1)).first() is not None
 
 
+def is_due(store: Store, *, channels: Collection[str], now: int) -> bool:
+    """Whether a row waits that may be sent now."""
+    with store.read() as conn:
+        return conn.execute(_next(channels, (), now, again=False)).first() is not None
+
+
 def claim(
     store: Store,
     *,

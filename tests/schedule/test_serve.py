@@ -4,12 +4,18 @@ import os
 import signal
 import socket
 from collections.abc import Sequence
+from pathlib import Path
 from threading import Event
 
 import pytest
 import sqlalchemy as sa
 
+from consolidator.instants import parse_instant
+from consolidator.notify.brief import brief
+from consolidator.notify.channels import FileChannel, StdoutChannel
+from consolidator.notify.deliver import entries_of
 from consolidator.store.engine import open_store
+from consolidator.store.outbox import put
 from consolidator.store.tables import ledger, runs
 from tests.providers.behaviours import slow
 from tests.providers.provider import Provider
@@ -349,3 +355,20 @@ def test_another_port_for_health(machine: Machine, store: str, free_port: int) -
         with pytest.raises(ConnectionRefusedError):
             ask(free_port)
         assert service.stop() == 0
+
+
+def test_messages_that_are_due_are_sent_between_jobs(machine: Machine, store: str, tmp_path: Path) -> None:
+    """By a process of its own, within a minute; the service itself never waits for a channel."""
+    told = tmp_path / "told.txt"
+    machine.say(settings(more=f"channels: {{notes: {{type: stdout}}, file: {{type: file, path: {told}}}}}"))
+    machine.clock.set("2026-06-02T07:00:00Z")
+    message = brief(name="left", kind="night", title="A night", level="summary", lines=["It waited for days."])
+    channels = {"notes": StdoutChannel(type="stdout"), "file": FileChannel(type="file", path=str(told))}
+    with open_store(store, mode="write") as opened, opened.write() as conn:
+        put(conn, entries_of(message, channels), run_key=None, now=parse_instant("2026-06-02T06:00:00Z"))
+    with machine.running("serve") as service:
+        service.hear("It waited for days.")
+        service.idle()
+        assert service.stop() == 0
+    assert "It waited for days." in told.read_text()
+    assert service.said.count("It waited for days.") == 1
