@@ -10,14 +10,20 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
+
+import sqlalchemy as sa
 
 from consolidator.instants import SECOND, parse_instant, to_datetime
 from consolidator.store.engine import open_store
+from consolidator.store.tables import ledger, runs
 from tests.lives import memory, take
+from tests.providers.behaviours import slow
+from tests.providers.provider import Provider
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
@@ -184,3 +190,29 @@ class Machine:
                 yield running
             finally:
                 process.kill()
+
+
+def nights(url: str) -> Sequence[str]:
+    """The dates for which a night was done, by the ledger."""
+    done = sa.select(ledger.c.day).where(ledger.c.job == "consolidate", ledger.c.done_at.is_not(None))
+    with open_store(url, mode="read") as opened, opened.read() as conn:
+        return conn.scalars(done.order_by(ledger.c.day)).all()
+
+
+def asked_slowly(provider: Provider) -> Event:
+    """The model thinks about the first question until this is set."""
+    asked = Event()
+    provider.then(slow(asked, at_most_seconds=TOO_LONG_SECONDS))
+    return asked
+
+
+def wait_for_the_middle(service: Running, provider: Provider) -> None:
+    """Until the night of a service asks the model."""
+    service.hear("consolidate: begun")
+    provider.wait_for_calls(1, at_most_seconds=TOO_LONG_SECONDS)
+
+
+def runs_of(url: str) -> int:
+    """How often a night left something."""
+    with open_store(url, mode="read") as opened, opened.read() as conn:
+        return conn.scalar(sa.select(sa.func.count()).select_from(runs))
