@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import sqlalchemy as sa
+
 from consolidator.means import Means
 from consolidator.plan import Result
 from consolidator.report import Report, build
@@ -14,9 +16,13 @@ from consolidator.schedule.stopping import Stopping
 from consolidator.settings import Settings
 from consolidator.settings.duty import Duty, duties, duty_of
 from consolidator.settings.jobs import JobName
+from consolidator.store import ledger
 from consolidator.store.engine import Store
+from consolidator.store.locks import WHOLE_STORE
+from consolidator.store.tables import scopes
 from tests.lives import day
 
+NIGHT = "2026-03-31"  # the date of the eve
 WORDS_ALONE: dict[str, Any] = {"embedding": {"model": "none"}, "merge": {"model": "none"}}
 
 
@@ -90,3 +96,14 @@ def report(result: Result) -> Report:
         exit_code=result.exit_code,
         error=result.error,
     )
+
+
+def entries(store: Store, job: str = "consolidate", date: str = NIGHT) -> dict[str, ledger.Entry]:
+    """By scope."""
+    with store.read() as conn:
+        keys = dict(conn.execute(sa.select(scopes.c.key, scopes.c.scope)).all()) | {WHOLE_STORE: ""}
+        return {keys[key]: entry for key, entry in ledger.entries(conn, keys, job, date, date).items()}
+
+
+def done_in(store: Store, job: str = "consolidate") -> set[str]:
+    return {scope for scope, entry in entries(store, job).items() if entry.done}
