@@ -50,10 +50,17 @@ def owed(store: Store, duty: Duty, now: int) -> Owed | None:
 
 
 def day_of(duty: Duty, due: Due, now: int) -> Day:
-    """The local date; with the time and its offset where a job can be due several times a day."""
-    local = to_datetime(due.at).astimezone(duty.zone)
-    tomorrow = to_datetime(now + NIGHT).astimezone(duty.zone).date()
-    return Day(f"{local:%Y-%m-%d}" if is_daily(duty.cron) else local.isoformat(" ", "minutes"), f"{tomorrow}")
+    """
+    The local date; the date and time of UTC where a job can be due several times a day.
+
+    These are in order as texts, also in an hour that comes twice.
+    """
+
+    def name(instant: int) -> str:
+        at = to_datetime(instant)
+        return f"{at.astimezone(duty.zone):%Y-%m-%d}" if is_daily(duty.cron) else f"{at:%Y-%m-%d %H:%MZ}"
+
+    return Day(name(due.at), name(now + NIGHT))
 
 
 def today(duty: Duty, now: int) -> str | None:

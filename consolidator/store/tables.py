@@ -435,7 +435,7 @@ ledger = sa.Table(
     metadata,
     sa.Column("scope_key", Key, primary_key=True, autoincrement=False, comment="0: the whole store"),
     sa.Column("job", sa.Text, primary_key=True),
-    sa.Column("day", sa.Text, primary_key=True, comment="the local date, with the time where it has several a day"),
+    sa.Column("day", sa.Text, primary_key=True, comment="the local date; with several a day, a time of UTC"),
     sa.Column("attempts", sa.Integer, nullable=False, server_default="0", comment="how often it was begun"),
     sa.Column("next_at", Instant, comment="not begun again before; null: done, or given up"),
     sa.Column("done_at", Instant),

@@ -17,7 +17,7 @@ def upgrade() -> None:
         "ledger",
         sa.Column("scope_key", KEY, autoincrement=False, nullable=False, comment="0: the whole store"),
         sa.Column("job", sa.Text, nullable=False),
-        sa.Column("day", sa.Text, nullable=False, comment="the local date, with the time where it has several a day"),
+        sa.Column("day", sa.Text, nullable=False, comment="the local date; with several a day, a time of UTC"),
         sa.Column("attempts", sa.Integer, nullable=False, server_default="0", comment="how often it was begun"),
         sa.Column("next_at", sa.BigInteger, comment="not begun again before; null: done, or given up"),
         sa.Column("done_at", sa.BigInteger),
