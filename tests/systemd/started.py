@@ -80,7 +80,6 @@ class Machine:
             preexec_fn=no_new_code, timeout=300,
         )  # fmt: skip
 
-
     def serve(self) -> str:
         """Start the service of all jobs until it says that it is ready, and end it; what it told systemd."""
         unit = self.units("--daemon")["consolidate-scheduler.service"]
