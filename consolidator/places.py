@@ -1,5 +1,6 @@
 """Paths and stores as a settings file names them: a relative one lies beside the file."""
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,7 +9,7 @@ from pydantic import AfterValidator, Field, ValidationInfo
 
 def beside(folder: Path, text: str) -> str:
     """A path, `~` and all, from the folder of the file in which it is written."""
-    return str(folder.absolute() / Path(text).expanduser())
+    return os.path.normpath(folder.absolute() / Path(text).expanduser())
 
 
 def store_beside(folder: Path, text: str) -> str:

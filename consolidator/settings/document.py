@@ -8,12 +8,13 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from consolidator.settings.problems import Path, Problem
+from consolidator.settings.problems import Path, Problem, is_plain
 
-_LARGEST_BYTES = 256 * 1024
-_MOST_NODES, _DEEPEST = 20_000, 20  # also counted again where an alias repeats them
+LARGEST_BYTES = 256 * 1024
+_MOST_NODES, _DEEPEST = 20_000, 20  # counted as they are read, and again where an alias repeats them
 _TAG = "tag:yaml.org,2002:"
 _SCALARS = ("null", "bool", "int", "float")
+_ENDLESS = "too much of it: aliases that repeat each other, or groups in groups without end"
 _EXAMPLE = "write e.g. `report: summary`"
 
 
@@ -33,8 +34,8 @@ class Unreadable(Exception):
 
 def decode(content: bytes) -> str:
     """The text of a file. Unreadable says why it is none."""
-    if len(content) > _LARGEST_BYTES:
-        raise Unreadable(f"longer than {_LARGEST_BYTES // 1024} kB, which no settings are")
+    if len(content) > LARGEST_BYTES:
+        raise Unreadable(f"longer than {LARGEST_BYTES // 1024} kB, which no settings are")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -53,7 +54,7 @@ def read_document(text: str) -> Document:
     try:
         data = reader.value(root, ())
     except (_TooMuch, RecursionError):
-        raise Unreadable("too much of it: aliases that repeat each other, or groups in groups without end") from None
+        raise Unreadable(_ENDLESS) from None
     return Document(data, reader.lines, tuple(reader.problems))
 
 
@@ -65,7 +66,21 @@ def reread(text: str) -> Any:
 
 def _compose(text: str) -> Any:
     from ruamel.yaml import YAML
+    from ruamel.yaml.composer import Composer
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    class Bounded(Composer):
+        """Reads no further than settings go."""
+
+        nodes = level = 0
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            self.nodes, self.level = self.nodes + 1, self.level + 1
+            if self.nodes > _MOST_NODES or self.level > _DEEPEST + 1:
+                raise _TooMuch
+            node = super().compose_node(parent, index)
+            self.level -= 1
+            return node
 
     strange = re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]", text)
     if strange:
@@ -74,12 +89,14 @@ def _compose(text: str) -> Any:
     if text.startswith("%"):
         raise Unreadable("line 1: not readable as YAML: settings begin without a directive; leave out the line with %")
     try:
-        return YAML(typ="safe", pure=True).compose(text)
-    except RecursionError:
-        raise Unreadable("too much of it: groups in groups without end") from None
+        yaml = YAML(typ="safe", pure=True)
+        yaml.Composer = Bounded
+        return yaml.compose(text)
+    except _TooMuch:
+        raise Unreadable(_ENDLESS) from None
     except MarkedYAMLError as error:
         line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
-        problem = " ".join(str(error.problem or error.context or "unreadable").split())
+        problem = _harmless(error.problem or error.context or "unreadable")
         if "'\\t'" in problem:
             problem = "a tab where YAML wants spaces; indent with spaces"
         elif "another document" in problem:
@@ -88,7 +105,13 @@ def _compose(text: str) -> Any:
             problem += "; within { } and [ ] a value with ${NAME} needs quotes"
         raise Unreadable(f"{line}not readable as YAML: {problem}") from None
     except (YAMLError, ValueError) as error:
-        raise Unreadable(f"not readable as YAML: {' '.join(str(error).split())}") from None
+        raise Unreadable(f"not readable as YAML: {_harmless(error)}") from None
+
+
+def _harmless(words: object) -> str:
+    """What ruamel says in one line, without a text of the file that may be a secret."""
+    text = " ".join(str(words).split())
+    return re.sub(r" ?'([^']*)'", lambda quoted: quoted[0] if is_plain(quoted[1]) else "", text)
 
 
 def _line(text: str, position: int) -> int:
@@ -171,7 +194,12 @@ def _scalar(node: Any, constructor: Any) -> Any:
     if kind in ("str", "timestamp"):
         return node.value
     if kind not in _SCALARS or not isinstance(node.value, str):
-        raise ValueError(f"the tag {str(node.tag).replace(_TAG, '!!')} means nothing here; leave it out")
+        tag = str(node.tag).replace(_TAG, "!!")
+        raise ValueError(
+            f"the tag {tag} means nothing here; leave it out"
+            if is_plain(tag)
+            else "what begins with ! is a tag, which means nothing here; put it in quotes if it is a text"
+        )
     try:
         return constructor.construct_object(node)
     except (ValueError, KeyError):

@@ -9,10 +9,9 @@ from pydantic import BaseModel, SecretStr
 
 from consolidator.settings.jobs import Job
 from consolidator.settings.kinds import near
-from consolidator.settings.problems import Path, Problem, as_written, spelled
+from consolidator.settings.problems import Path, Problem, as_written, is_plain, spelled
 from consolidator.settings.references import Elsewhere
 from consolidator.settings.shape import FILE_SUFFIX, Shape, fields, keys, may_be_in_a_file, of_model
-from consolidator.settings.shown import without_password
 
 _NOUNS = {float: "a number", int: "a whole number", bool: "true or false", str: "a text", SecretStr: "a text"}
 _OFTEN_MEANT = {"yes": "true", "on": "true", "no": "false", "off": "false"}
@@ -73,11 +72,13 @@ def _sentence(model: type[BaseModel], error: Any, where: Where, source: Elsewher
     value, kind, limits = error["input"], error["type"], error.get("ctx", {})
     path, shape = where.path, where.shape
     hidden = where.hidden or (source is not None and source.file is not None)
-    shown = None if hidden else source.written if source else without_password(as_written(value))
+    written = source.written if source and is_plain(source.written) else None
+    shown = None if hidden else written if source else as_written(value)
     subject = "" if shown is None else f"{shown} is "
     if where.is_name:
         kind_of = spelled(path[:-1]).removesuffix("s")
-        return path[:-1], f"{path[-1]!r} is no name for a {kind_of}; use letters, digits, dots and dashes"
+        wrong = as_written(path[-1]) or "what is given"
+        return path[:-1], f"{wrong} is no name for a {kind_of}; use letters, digits, dots and dashes"
     if kind == "extra_forbidden":
         return path, f"unknown; {_nearest(model, where, value)}"
     if kind in ("union_tag_not_found", "union_tag_invalid") and shape:
@@ -103,8 +104,8 @@ def _sentence(model: type[BaseModel], error: Any, where: Where, source: Elsewher
         return path, f"{subject}not {shape.noun or _NOUNS.get(shape.core, 'possible here')}{_hint(shape, value)}"
     if kind == "string_pattern_mismatch" and shape and shape.noun:
         return path, f"{subject}not {shape.noun}"
-    if source and not source.file and kind == "value_error":  # its words quote the value
-        return path, f"{source.written} is not {shape.noun if shape and shape.noun else 'what belongs here'}"
+    if kind == "value_error" and isinstance(value, str) and (shown is None or source) and not hidden:
+        return path, f"{subject}not {shape.noun if shape and shape.noun else 'what belongs here'}"  # its words quote it
     return path, error["msg"].removeprefix("Value error, ")
 
 

@@ -4,10 +4,13 @@ import re
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
+from pydantic_core import PydanticCustomError
 
+from consolidator.errors import StoreUnusable
 from consolidator.places import PathBeside, StoreBeside
 from consolidator.scopes import canonical, parse_scope, spell
+from consolidator.settings.problems import is_plain
 
 Level = Literal["off", "errors", "summary", "detailed"]
 LEVELS: tuple[str, ...] = get_args(Level)
@@ -87,7 +90,8 @@ def _scope(text: str) -> str:
 def _once(given: tuple[str, ...]) -> tuple[str, ...]:
     for value in given:
         if given.count(value) > 1:
-            raise ValueError(f"{spell(value) if value.startswith('{') else value} is named twice")
+            said = spell(value) if value.startswith("{") else value
+            raise ValueError(f"{said if is_plain(said) else 'something'} is named twice")
     return given
 
 
@@ -99,7 +103,8 @@ def _known(what: str) -> Any:
         if names is None or name in names:
             return name
         likely = near(name, names)
-        listed = f"there are {', '.join(names)}" if names else f"the settings have none, name it under `{what}:`"
+        plain = ", ".join(filter(is_plain, names))
+        listed = f"there are {plain}" if plain else f"the settings have none, name it under `{what}:`"
         raise ValueError(
             f"there is no {what.removesuffix('s')} {name!r}; {f'did you mean {likely}?' if likely else listed}"
         )
@@ -111,7 +116,20 @@ def _included(scope: str, info: ValidationInfo) -> str:
     scopes = (info.context or {}).get("scopes")
     if scopes is None or scope in scopes:
         return scope
-    raise ValueError(f"{spell(scope)} is not one of the scopes above: {'; '.join(map(spell, scopes))}")
+    above = "; ".join(filter(is_plain, map(spell, scopes)))
+    raise ValueError(f"{spell(scope)} is not one of the scopes above{f': {above}' if above else ''}")
+
+
+def _store_url(given: Any) -> Any:
+    """What names a store, where it can be one. It is not opened."""
+    if isinstance(given, str) and "://" in given:
+        from consolidator.store.urls import parse_url
+
+        try:
+            parse_url(given)
+        except StoreUnusable as error:
+            raise PydanticCustomError("no_store", "{why}", {"why": str(error)}) from None
+    return given
 
 
 Name = Annotated[str, Field(pattern=r"^[\w.-]{1,64}$"), Is("a name of letters, digits, dots and dashes")]
@@ -121,13 +139,13 @@ Cron = Annotated[str, AfterValidator(_cron), Is('a cron expression; write e.g. "
 Zone = Annotated[str, AfterValidator(_zone), Is("a time zone; write e.g. Europe/Helsinki or UTC")]
 Scope = Annotated[str, AfterValidator(_scope), Is("a scope; write e.g. user=ada,project=atlas")]
 Scopes = Annotated[tuple[Scope, ...], Field(strict=False), AfterValidator(_once)]
-StoreUrl = Annotated[StoreBeside, Is("a path or URL")]
+StoreUrl = Annotated[StoreBeside, BeforeValidator(_store_url), Is("a path or URL")]
 FilePath = Annotated[PathBeside, Is("a path")]
 
 # Names of what stands elsewhere in the settings.
-NameOfChannel = Annotated[str, _known("channels"), Is("the name of a channel")]
+NameOfChannel = Annotated[str, _known("channels"), Is("the name of a channel, as `channels` gives it")]
 NamesOfChannels = Annotated[tuple[NameOfChannel, ...], Field(strict=False), AfterValidator(_once)]
-NameOfStore = Annotated[str, _known("stores"), Is("the name of a store")]
+NameOfStore = Annotated[str, _known("stores"), Is("the name of a store, as `stores` gives it")]
 ScopesOfThose = Annotated[
     tuple[Annotated[Scope, AfterValidator(_included)], ...], Field(strict=False), AfterValidator(_once)
 ]

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from consolidator.errors import BadInput, BadSettings
 from consolidator.scopes import canonical, parse_scope
-from consolidator.settings.document import Document, Unreadable, decode, read_document, reread
+from consolidator.settings.document import LARGEST_BYTES, Document, Unreadable, decode, read_document, reread
 from consolidator.settings.explain import explain
 from consolidator.settings.model import Settings
 from consolidator.settings.problems import Path, Problem
@@ -43,8 +43,10 @@ def load_settings(path: FilePath, environ: Mapping[str, str] | None = None) -> S
 def read_settings(path: FilePath, environ: Mapping[str, str] | None = None) -> Reading:
     """The settings of a file, and where they are from. BadSettings names all that is wrong."""
     try:
+        if path.exists() and not path.is_file():
+            raise OSError(0, "not a file")
         with path.open("rb") as file:
-            text = decode(file.read())
+            text = decode(file.read(LARGEST_BYTES + 1))
         reading = _read(text, str(path), environ, path.absolute().parent, placed=True)
         note = say_if_open(path, str(path), ": holds secrets and") if _has_secrets(reading) else None
     except OSError as error:

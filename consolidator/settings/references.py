@@ -7,7 +7,7 @@ from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
 from consolidator.settings.document import Document
-from consolidator.settings.problems import Path, Problem, spelled
+from consolidator.settings.problems import Path, Problem, is_made_of_words, is_plain, spelled
 from consolidator.settings.shape import FILE_SUFFIX, Shape, fields, may_be_in_a_file
 
 _LARGEST_FILE_BYTES = 64 * 1024
@@ -103,7 +103,8 @@ class _Work:
 
         value = _REFERENCE.sub(put, text)
         if _BARE.fullmatch(text):
-            wrong.append(f"write ${{{text[1:]}}} for the variable, or ${text} for the text itself")
+            name = text[1:] if is_plain(text) else "NAME"
+            wrong.append(f"write ${{{name}}} for the variable, or $${name} for the text itself")
         if names:
             self.sources[path] = Elsewhere(text, tuple(names))
         for what in dict.fromkeys(wrong):
@@ -131,6 +132,7 @@ class _Work:
 
     def _read(self, given: str, key: Path) -> str:
         path = self.folder.absolute() / FilePath(given).expanduser()
+        given = given if is_made_of_words(given) else "the file"
         try:
             if not path.is_file() and path.exists():
                 raise OSError(0, "not a file")

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, SecretStr
 
 from consolidator.scopes import spell
-from consolidator.settings.problems import Path
+from consolidator.settings.problems import Path, is_made_of_words
 from consolidator.settings.references import Elsewhere
 from consolidator.settings.yaml import flow
 
@@ -86,17 +86,26 @@ def _masked(value: Any, path: Path, sources: Mapping[Path, Elsewhere]) -> Any:
     if isinstance(value, BaseModel):
         return {name: _masked(getattr(value, name), (*path, name), sources) for name in type(value).model_fields}
     if isinstance(value, Mapping):
-        return {name: _masked(each, (*path, name), sources) for name, each in value.items()}
+        return {_seen(name, ()): _masked(each, (*path, name), sources) for name, each in value.items()}
     if isinstance(value, (list, tuple)):
         return [_masked(each, (*path, index), sources) for index, each in enumerate(value)]
     if isinstance(value, SecretStr):
         return hidden_url(value.get_secret_value())
     source = sources.get(path)
     if source and source.file is None and any(_SECRET_NAME.search(name) for name in source.names):
-        return source.written
+        return re.sub(r":-[^}]*", f":-{HIDDEN}", without_password(source.written))
     if path[-2:-1] == ("scopes",) and isinstance(path[-1], int):
-        return spell(value)
-    return without_password(value) if isinstance(value, str) else value
+        return _seen(spell(value), path)
+    return _seen(value, path) if isinstance(value, str) else value
+
+
+def _seen(text: str, path: Path) -> str:
+    """A text that is no secret by its place, without the secret that it may hold nevertheless."""
+    if path[-2:-1] == ("command",):  # of a program's arguments any may be a token
+        return text if path[-1] == 0 and is_made_of_words(text) else HIDDEN
+    if path[:1] in (("store",), ("stores",)) or path[-1:] == ("base_url",):
+        return without_password(text)
+    return hidden_url(text) if "://" in text else text
 
 
 def _leaves(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:

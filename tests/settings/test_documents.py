@@ -1,5 +1,6 @@
 """A settings file as YAML: what it may be, and the one line that is said where it may not."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,8 @@ BOMB = "\n".join(
         ("a: &a [*a]", "too much of it: "),
         ("a: &a\n  <<: *a", "too much of it: "),
         ("[" * 5000, "too much of it: "),
+        ("[" * 100_000, "too much of it: "),
+        ("- " * 50_000, "too much of it: "),
         ("a: " + "{a: " * 50 + "}" * 50, "too much of it: "),
         (
             "ping: {start: ${URL}}",
@@ -78,9 +81,10 @@ def test_what_is_no_text_is_refused(content: bytes, said: str, tmp_path: Path) -
     assert refusal.value.lines == (f"{file}: {said}",)
 
 
-def test_a_file_that_cannot_be_read_is_said() -> None:
-    """Missing, a folder, or no possible path."""
-    for path in (Path("none.yaml"), Path("/"), Path("a\0b")):
+def test_a_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+    """Missing, a folder, a device, a pipe that nobody fills, or no possible path."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (Path("none.yaml"), Path("/"), Path("a\0b"), Path("/dev/zero"), tmp_path / "pipe"):
         with pytest.raises(BadInput, match="the settings cannot be read"):
             load_settings(path)
 

@@ -69,13 +69,14 @@ def test_a_file_stands_for_what_it_holds(tmp_path: Path) -> None:
     (tmp_path / "key").write_text("\ufeff  k-1 \n\n")
     (tmp_path / "url").write_text("tgram://123:token/1\n")
     (tmp_path / "hook").write_text("https://hook.example/in")
+    (tmp_path / "store").write_text("postgresql://ada:k-1@h/d\n")
     (tmp_path / "s.yaml").write_text(
-        "store_file: url\nembedding: {api_key_file: key}\nmerge: {api_key_file: '${DIR}/key', api_key: null}\n"
+        "store_file: store\nembedding: {api_key_file: key}\nmerge: {api_key_file: '${DIR}/key', api_key: null}\n"
         "channels:\n  a: {type: apprise, url_file: url}\n  b: {type: webhook, url_file: hook, secret_file: key}\n"
         "ping: {start_file: hook}"
     )
     found = load_settings(tmp_path / "s.yaml", {"DIR": str(tmp_path)})
-    assert found.store == "tgram://123:token/1"
+    assert found.store == "postgresql://ada:k-1@h/d"
     secrets = [found.embedding.api_key, found.merge.api_key, found.ping.start]
     assert [each and each.get_secret_value() for each in secrets] == ["k-1", "k-1", "https://hook.example/in"]
     a, b = found.channels["a"], found.channels["b"]
@@ -155,7 +156,7 @@ def test_paths_lead_from_the_folder_of_the_file(tmp_path: Path, monkeypatch: pyt
     file = tmp_path / "s.yaml"
     file.write_text(
         "store: a.db\nstores: {b: sqlite:///b.db, c: sqlite:////c.db, d: postgresql://h/d, e: ~/e.db}\n"
-        "channels: {log: {type: file, path: log.txt}}\n"
+        "channels: {log: {type: file, path: ../x/./log.txt}}\n"
         "jobs: {backup: {folder: copies}}\nmetrics: {textfile: /m.prom}"
     )
     found = load_settings(file, {})
@@ -163,6 +164,6 @@ def test_paths_lead_from_the_folder_of_the_file(tmp_path: Path, monkeypatch: pyt
     assert found.stores == {
         "b": str(tmp_path / "b.db"), "c": "sqlite:////c.db", "d": "postgresql://h/d", "e": "/home/ada/e.db",
     }  # fmt: skip
-    assert getattr(found.channels["log"], "path", None) == str(tmp_path / "log.txt")
+    assert getattr(found.channels["log"], "path", None) == str(tmp_path.parent / "x" / "log.txt")
     assert found.jobs.backup.folder == str(tmp_path / "copies")
     assert found.metrics.textfile == "/m.prom"

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from consolidator.settings import Settings, read_settings
+from consolidator.settings import Settings, parse_settings, read_settings
+from consolidator.settings.references import Elsewhere
 from consolidator.settings.shown import hidden_url, lines_of, masked, origins, without_password
 
 TOKEN = "AAEhBP0av28FrHq4tokentokentoken"
@@ -59,6 +60,21 @@ def test_what_is_in_force_is_shown_with_where_it_is_from(shown: tuple[dict[str, 
     assert "\n  working: 0.5  # line 11, from $RATE\n  consolidated: 0.977\n" in text
     assert '\n  api_key: "***"  # line 3, from key\n' in text
     assert '\n  api_key: "***"  # line 4, from $MERGE_KEY\n' in text
+
+
+def test_a_secret_in_a_wrong_place_is_not_shown() -> None:
+    """An address where none belongs, and what a program is started with."""
+    found = parse_settings(
+        "channels: {c: {type: openclaw, channel: x, to: 'tgram://hunter/1', command: [openclaw, --token, hunter]}}\n"
+        "merge: {prices: {'https://h/hunter': {input: 1, output: 1}}}\npersona: see https://hc/hunter\n"
+        "scopes: ['at=postgresql://u:hunter@h/x']\nreport: ${TOKEN:-off}",
+        "s.yaml",
+        environ={},
+    )
+    data = masked(found, {("report",): Elsewhere("${TOKEN:-hunter}", ("TOKEN",))})
+    assert "hunter" not in str(data)
+    assert data["channels"]["c"]["command"] == ["openclaw", "***", "***"]
+    assert data["report"] == "${TOKEN:-***}"
 
 
 @pytest.mark.parametrize(
