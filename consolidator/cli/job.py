@@ -39,7 +39,7 @@ def job(
 
 
 def do_job(session: Session, name: str, again: bool = False) -> int:
-    """Do a job, print how it ended, and return its exit code."""
+    """Do a job, print how it ended (a line at least, and no memory text below its level), return its exit code."""
     from consolidator.schedule.calendar import last_due
     from consolidator.schedule.jobs import Ended, Work, do
     from consolidator.schedule.outage import Outage
@@ -88,7 +88,7 @@ def do_job(session: Session, name: str, again: bool = False) -> int:
             except Exception as fault:
                 telling.end(Ended(1, failure=_said_of(fault)))
                 raise
-            _tell(ended, settings.report)
+            _tell(ended, work.printed)
             telling.end(ended)
     return ended.exit_code
 
@@ -137,11 +137,15 @@ def _say(line: str) -> None:
 
 
 def _tell(ended: Any, level: str) -> None:
+    from consolidator.notify.message import counts_of
     from consolidator.report import render
 
     for line in ended.lines:
         emit(line)
-    if ended.report and (text := render(ended.report, level)):
+    text = render(ended.report, level) if ended.report else ""
+    if ended.report and level in ("off", "errors"):
+        emit(counts_of(ended.report))
+    if text:
         emit(text)
     elif ended.failure:
         _say(ended.failure)

@@ -32,10 +32,28 @@ def make_streams_safe() -> None:
                 stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
+class _Speaker:
+    """Who says what this process prints, where several share its output."""
+
+    name: str | None = None
+
+
+def speak_as(name: str) -> None:
+    """From now on, begin each line of this process with a name."""
+    _Speaker.name = name
+
+
+def _spoken(text: str) -> str:
+    text = text.removesuffix("\n")
+    if _Speaker.name is not None:
+        text = "\n".join(f"{_Speaker.name}: {line}".rstrip() for line in text.split("\n"))
+    return text + "\n"
+
+
 def emit(text: str) -> None:
     """Print to standard output."""
     try:
-        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        sys.stdout.write(_spoken(text))
         sys.stdout.flush()
     except BrokenPipeError:
         abandon_output()
@@ -57,7 +75,7 @@ def emit_json(document: Any) -> None:
 
 def note(text: str) -> None:
     """Say something to the person that is not data."""
-    print(text, file=sys.stderr)
+    sys.stderr.write(_spoken(text))
 
 
 def on_terminal(stream: IO[str]) -> bool:

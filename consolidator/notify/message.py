@@ -80,7 +80,7 @@ def message_of(
         level=level,
         text=text,
         markdown=markdown,
-        counts=_counts(report),
+        counts=counts_of(report),
         document=document if level == "detailed" else without_texts(document),
         run_id=report.run_id,
     )
@@ -122,7 +122,7 @@ def _title(report: Report) -> str:
     return f"{heading}: {failure[0].lower()}{failure[1:]}" if failure else heading
 
 
-def _counts(report: Report) -> str:
+def counts_of(report: Report) -> str:
     """Numbers alone: nothing that was read from a store, a file or a provider is in it."""
     done = [f"{words.LABELS[name]} {report.totals[name]:,}" for name in words.told(report) if report.totals[name]]
     if not done and not words.problem(report):

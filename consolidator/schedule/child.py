@@ -74,13 +74,17 @@ def send_messages_in(session: "Session", url: str, *, watch: bool) -> Callable[[
 
 def _do_job(session: "Session", name: JobName) -> int:
     from consolidator.cli.job import do_job
+    from consolidator.cli.output import speak_as
 
+    speak_as(name)
     return do_job(session, name)
 
 
 def _send_messages(session: "Session", url: str, watch: bool) -> int:
     from consolidator.cli.job import send_messages
+    from consolidator.cli.output import speak_as
 
+    speak_as("messages")
     return send_messages(session, url, watch=watch)
 
 

@@ -11,10 +11,11 @@ from consolidator.laws.clock import Rates
 from consolidator.means import Means
 from consolidator.night import collect_batches, run_night
 from consolidator.notify.brief import digest_message
+from consolidator.notify.channels import StdoutChannel
 from consolidator.notify.deliver import entries_of
 from consolidator.plan import STEPS, Result
 from consolidator.purge import purge_store
-from consolidator.report import Report, as_json, digest_words
+from consolidator.report import LEVELS, Report, as_json, digest_words
 from consolidator.schedule.digests import digest_of
 from consolidator.schedule.owed import Day
 from consolidator.schedule.phrasing import phrase_by
@@ -24,6 +25,7 @@ from consolidator.scopes import spell
 from consolidator.settings import Settings
 from consolidator.settings.duty import Duty, duties_in
 from consolidator.settings.jobs import BackupJob, ConsolidateJob, JobName, PurgeJob, ReportJob
+from consolidator.settings.kinds import Level
 from consolidator.store import outbox
 from consolidator.store.backup import back_up
 from consolidator.store.engine import Store
@@ -71,6 +73,16 @@ class Work:
     stop: Stopping
     report: Callable[[Result], Report]
     messages: Callable[[Result], Sequence[Entry]] = lambda _: ()
+
+    @property
+    def printed(self) -> Level:
+        """
+        How much is printed of how it ended, beside a line: no more than its people are told, for who reads a journal
+        may be anybody. Nothing where a channel prints that.
+        """
+        if any(isinstance(channel, StdoutChannel) for channel in self.duty.channels.values()):
+            return "off"
+        return min(self.duty.level, self.settings.report, key=LEVELS.index)
 
     @property
     def rates(self) -> Rates:
@@ -248,8 +260,7 @@ def _report(work: Work) -> Ended:
         entries = entries_of(message, duty.channels)
         with work.store.write() as conn:
             outbox.put(conn, entries, run_key=None, now=work.wall_clock())
-    told = digest_words.text(found, settings.report)
-    return Ended(lines=(told,) if told else ())
+    return Ended(lines=(digest_words.text(found, work.printed) or digest_words.counts(found),))
 
 
 JOBS: Mapping[JobName, Callable[[Work], Ended]] = {

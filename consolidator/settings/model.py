@@ -238,7 +238,8 @@ class Settings(Section):
     report: Level = Field(
         "detailed",
         description="How much `consolidate run` prints: off, errors (only what went wrong), summary (one to three "
-        "sentences) or detailed (the numbers, examples with reasons, how to take it back).",
+        "sentences) or detailed (the numbers, examples with reasons, how to take it back). A job prints no more of it "
+        "than its level tells, and always a line that says how it ended.",
     )
     channels: dict[ChannelName, Channel] = Field(
         {}, description="Where messages go, by names of your own. `consolidate notify test NAME` tries one."

@@ -47,6 +47,40 @@ def test_a_job_is_done_once_for_its_date(life: Life) -> None:
     assert (len(rows(life, runs)), len(rows(life, ledger))) == (3, 2)
 
 
+@pytest.mark.parametrize("level", ["off", "errors", "summary", "detailed"])
+def test_a_job_prints_no_more_than_its_level(life: Life, level: str) -> None:
+    """Whatever the settings have a night by hand print: a line of counts, and memories only where it is detailed."""
+    life.say(UTC + f"report: detailed\njobs: {{consolidate: {{level: {level}}}, report: {{level: {level}}}}}\n")
+    life.take(memory("Ada is allergic to penicillin.", 0.5) | {"strength": 0.01})
+    life.wall(day(2))
+    said = life("job", "consolidate").out
+    assert ("penicillin" in said) == (level == "detailed")
+    counts = "Night of 2026-03-03 09:00 UTC: archived 1.\n"
+    assert said == {"off": counts, "errors": counts, "summary": "I sent 1 memory to the archive.\n"}.get(level, said)
+    digest = life("job", "report").out
+    assert digest
+    assert "penicillin" not in digest or level == "detailed"
+
+
+def test_a_job_prints_no_more_than_the_settings_say(life: Life) -> None:
+    """Also where its people are told all."""
+    life.say(UTC + "report: summary\njobs: {consolidate: {level: detailed}}\n")
+    life.take(memory("Ada is allergic to penicillin.", 0.5) | {"strength": 0.01})
+    life.wall(day(2))
+    assert life("job", "consolidate").out == "I sent 1 memory to the archive.\n"
+
+
+def test_a_channel_that_prints_is_not_repeated(life: Life) -> None:
+    """The job prints a line of counts, and the channel all that is told."""
+    channel = "channels: {here: {type: stdout}}\n"
+    life.say(UTC + channel + "jobs: {consolidate: {level: summary}}\n")
+    life.take(memory("Ada is allergic to penicillin.", 0.5) | {"strength": 0.01})
+    life.wall(day(2))
+    said = life("job", "consolidate").out
+    assert said.startswith("Night of 2026-03-03 09:00 UTC: archived 1.\n")
+    assert said.count("I sent 1 memory to the archive.") == 1
+
+
 def test_a_clock_set_back_brings_no_night_again(life: Life) -> None:
     """Neither that of the date, nor that of the date before, which there was no time for."""
     life.say(UTC)

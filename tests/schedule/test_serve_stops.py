@@ -131,7 +131,7 @@ def test_what_is_under_way_keeps_its_settings(machine: Machine, store: str, prov
         machine.say(settings())
         service.looked()
         asked.set()
-        service.hear("I merged 2 memories into 1")
+        service.hear("consolidate: Night of ", "memories superseded 2")
         service.hear("consolidate: ended", "exit code 0")
         assert service.stop() == 0
     assert service.said.count("begun") == 1
