@@ -1,6 +1,7 @@
 """Commands about the settings: settings check, schema, example, reference."""
 
 import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from consolidator.errors import BadInput, BadSettings
 from consolidator.instants import format_instant, to_datetime
 
 if TYPE_CHECKING:
+    from consolidator.notify.channels import Channel
     from consolidator.settings import Reading, Settings
     from consolidator.settings.duty import Duty
 
@@ -34,11 +36,13 @@ def check(ctx: typer.Context, json: JsonOption = False) -> None:
     reading = _read(file)
     session = Session(options.store, reading.settings, file)
     problems, means = _means(reading.settings)
+    problems += _unusable(reading.settings.channels)
     if problems:
         raise BadSettings(f"{file}: {problem}" for problem in problems)
     due = duties(reading.settings, local_zone())
     now = clock()
     shown = masked(reading.settings, reading.sources)
+    notes = (*reading.notes, *_places(reading.settings))
     if json:
         jobs = {name: _next(due[name], now) if name in due else None for name in JOB_NAMES}
         emit_json(
@@ -48,18 +52,19 @@ def check(ctx: typer.Context, json: JsonOption = False) -> None:
                 "store": _store(session.url),
                 "means": means,
                 "next": jobs,
-                "notes": reading.notes,
+                "notes": notes,
             }
         )
         return
-    for text in reading.notes:
+    for text in notes:
         note(text)
     emit(f"# {file}: nothing is wrong. What has no remark has its default." if file else _none_given())
     emit("\n".join(lines_of(shown, origins(reading.lines, reading.sources))))
     emit("\nWhat they lead to:\n")
     emit_table(("what", "how"), [("store", _store(session.url)), *means.items()])
     emit("")
-    rows = [_row(due[name], now) if name in due else (name, "off", "", "", "") for name in JOB_NAMES]
+    off = {name: (name, "off", "", _why_off(name, reading.settings), "") for name in JOB_NAMES}
+    rows = [_row(due[name], now) if name in due else off[name] for name in JOB_NAMES]
     emit_table(("job", "next", "in the time zone", "on", "tells"), rows)
 
 
@@ -87,6 +92,8 @@ def example(output: OutputOption = None) -> None:
     """
     from consolidator.settings.example import example
 
+    if output is not None and output.is_file():  # it may be somebody's settings
+        raise BadInput(f"{output}: is there already; name another file, or remove it")
     send(example().rstrip("\n"), output)
 
 
@@ -123,6 +130,46 @@ def _means(settings: "Settings") -> tuple[list[str], dict[str, str]]:
         except BadInput as error:
             problems.append(str(error))
     return problems, means
+
+
+def _unusable(channels: "Mapping[str, Channel]") -> Iterator[str]:
+    """What is wrong with channels that no message can ever be sent to, in the words of `notify test`."""
+    from consolidator.notify.send import way_of
+
+    for name, channel in channels.items():
+        try:
+            way_of(channel)
+        except BadInput as error:
+            yield f"channels.{name}: {error}"
+
+
+def _places(settings: "Settings") -> Iterator[str]:
+    """Folders in which something is to be written, and cannot be now: they may be made later."""
+    from consolidator.notify.channels import FileChannel
+
+    backup, textfile = settings.jobs.backup, settings.metrics.textfile
+    folders = {
+        f"channels.{name}.path": Path(channel.path).parent
+        for name, channel in settings.channels.items()
+        if isinstance(channel, FileChannel)
+    }
+    if backup.enabled and backup.folder:
+        folders["jobs.backup.folder"] = Path(backup.folder)
+    if textfile:
+        folders["metrics.textfile"] = Path(textfile).parent
+    for name, folder in folders.items():
+        if not folder.exists():
+            yield f"{name}: the folder {folder} is not there"
+        elif not folder.is_dir():
+            yield f"{name}: {folder} is no folder"
+        elif not os.access(folder, os.W_OK | os.X_OK):
+            yield f"{name}: the folder {folder} cannot be written to"
+
+
+def _why_off(name: str, settings: "Settings") -> str:
+    """Why a job is never due that is not turned off by itself."""
+    needless = name == "collect" and settings.jobs.collect.enabled
+    return "nothing: merge.mode is live" if needless else ""
 
 
 def _writer(settings: "Settings") -> str:

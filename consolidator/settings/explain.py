@@ -14,6 +14,10 @@ from consolidator.settings.references import Elsewhere
 from consolidator.settings.shape import FILE_SUFFIX, Shape, fields, keys, may_be_in_a_file, of_model
 
 _NOUNS = {float: "a number", int: "a whole number", bool: "true or false", str: "a text", SecretStr: "a text"}
+_OTHER_WORDS = {"dollars": "usd", "cost": "usd"}
+_SERVICES = {"telegram": "tgram", "email": "mailto", "mail": "mailto", "smtp": "mailto", "teams": "workflows"} | {
+    name: name for name in ("slack", "discord", "tgram", "mailto", "matrix", "ntfy", "signal", "whatsapp")
+}
 _OFTEN_MEANT = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 
 
@@ -82,8 +86,8 @@ def _sentence(model: type[BaseModel], error: Any, where: Where, source: Elsewher
     if kind == "extra_forbidden":
         return path, f"unknown; {_nearest(model, where, value)}"
     if kind in ("union_tag_not_found", "union_tag_invalid") and shape:
-        types = (get_args(each.model_fields["type"].annotation)[0] for each in shape.groups)
-        return (*path, "type"), f"must be one of {', '.join(types)}"
+        types = [get_args(each.model_fields["type"].annotation)[0] for each in shape.groups]
+        return (*path, "type"), f"must be one of {', '.join(types)}{_service(value)}"
     if kind == "missing":
         return path, f"is missing{_example(where)}"
     if kind in ("model_type", "model_attributes_type", "dict_type"):
@@ -107,6 +111,13 @@ def _sentence(model: type[BaseModel], error: Any, where: Where, source: Elsewher
     if kind == "value_error" and isinstance(value, str) and (shown is None or source) and not hidden:
         return path, f"{subject}not {shape.noun if shape and shape.noun else 'what belongs here'}"  # its words quote it
     return path, error["msg"].removeprefix("Value error, ")
+
+
+def _service(channel: Any) -> str:
+    """How a service is written that somebody took for a type of channels."""
+    given = channel.get("type") if isinstance(channel, Mapping) else None
+    scheme = _SERVICES.get(given.casefold()) if isinstance(given, str) else None
+    return f"; write type: apprise and url: {scheme}://..." if scheme else ""
 
 
 def _bounds(shape: Shape | None) -> str:
@@ -157,15 +168,24 @@ def _nearest(model: type[BaseModel], where: Where, value: Any) -> str:
     """The key that was probably meant: of this group, else of another; else those that are known here."""
     *parent, wrong = where.path
     here = keys(where.group) if where.group else []
-    likely = near(str(wrong), here)
-    if likely:
-        return f"did you mean {likely if where.hidden else spelled((*parent, likely))}?"
     everywhere: dict[str, Path] = {}
     for path, shape in _paths(model, ()):
         if isinstance(value, Mapping) == bool(shape.groups):
             everywhere.setdefault(str(path[-1]), path)
+    owner = everywhere.get(str(wrong), ())[:-1]
+    if owner[:1] == ("jobs",) and where.group is not None and issubclass(where.group, Job):
+        return f"it belongs to {spelled(owner)}"
+    likely = near(str(wrong), here) or _meant(str(wrong), here)
+    if likely:
+        return f"did you mean {likely if where.hidden else spelled((*parent, likely))}?"
     likely = None if where.hidden else near(str(wrong), everywhere)
     return f"did you mean {spelled(everywhere[likely])}?" if likely else f"known here: {', '.join(here)}"
+
+
+def _meant(word: str, here: list[str]) -> str | None:
+    """A known key of which the word is a part, or another word."""
+    meant = _OTHER_WORDS.get(word.casefold(), word.casefold())
+    return next((key for key in here if meant in (key, *key.split("_"))), None)
 
 
 def _paths(group: type[BaseModel], path: Path) -> Iterator[tuple[Path, Shape]]:

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Consolidate
 
 BAD = "rates: {working: 1.2}\nreport: sumry\nchannels: {x: {type: webhook}}\n"
@@ -63,3 +65,33 @@ def test_pages(consolidate: Consolidate, tmp_path: Path) -> None:
     assert consolidate("--settings", bad, "settings", "example", "-o", good).code == 0
     assert good.read_text() == consolidate("settings", "example").out
     assert consolidate("--settings", good, "settings", "check").code == 0
+    good.write_text("report: off\n")
+    consolidate("settings", "example", "-o", good).refused(f"{good}: is there already; name another file, or remove it")
+    assert good.read_text() == "report: off\n"
+
+
+@pytest.mark.parametrize("url", ["nosuch://a/b", "slack://x"])
+def test_a_channel_that_can_never_work(url: str, consolidate: Consolidate, tmp_path: Path) -> None:
+    """What `notify test` would say of it is said before."""
+    file = tmp_path / "s.yaml"
+    file.write_text(f"merge: {{model: none}}\nchannels: {{c: {{type: apprise, url: '{url}'}}}}\n")
+    ended = consolidate("--settings", file, "settings", "check")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(f"consolidate: {file}: channels.c: its URL ")
+
+
+def test_folders_that_are_not_there_are_noted(consolidate: Consolidate, tmp_path: Path) -> None:
+    """They may be made later, so nothing is refused for it."""
+    file = tmp_path / "s.yaml"
+    file.write_text(
+        "merge: {model: none}\nchannels: {a: {type: file, path: no/a.txt}, b: {type: file, path: b.txt}}\n"
+        "jobs: {backup: {enabled: true, folder: copies}}\nmetrics: {textfile: s.yaml/m.prom}\n"
+    )
+    ended = consolidate("--settings", file, "settings", "check")
+    assert ended.code == 0
+    assert ended.err.splitlines() == [
+        f"channels.a.path: the folder {tmp_path / 'no'} is not there",
+        f"jobs.backup.folder: the folder {tmp_path / 'copies'} is not there",
+        f"metrics.textfile: {file} is no folder",
+    ]
+    assert "nothing: merge.mode is live" in ended.out
