@@ -1,11 +1,13 @@
 """Owed: what a job has still to do for its latest date. Older dates are not made up: time is arithmetic."""
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 
-from consolidator.instants import NIGHT, SECOND, to_datetime
+from consolidator.instants import NIGHT, SECOND, from_datetime, to_datetime
 from consolidator.schedule.calendar import Due, last_due
 from consolidator.settings.duty import Duty
 from consolidator.store import ledger
@@ -61,6 +63,14 @@ def day_of(duty: Duty, due: Due, now: int) -> Day:
         return f"{at.astimezone(duty.zone):%Y-%m-%d}" if is_daily(duty.cron) else f"{at:%Y-%m-%d %H:%MZ}"
 
     return Day(name(due.at), name(now + NIGHT))
+
+
+def end_of(day: str, zone: ZoneInfo) -> int:
+    """The last instant of what the ledger calls a date: what is due later has another."""
+    moment = datetime.fromisoformat(day)
+    if moment.tzinfo:
+        return from_datetime(moment)
+    return from_datetime((moment + timedelta(days=1)).replace(tzinfo=zone)) - SECOND
 
 
 def today(duty: Duty, now: int) -> str | None:

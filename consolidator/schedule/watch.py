@@ -1,8 +1,9 @@
 """
 The watch: what should happen and has stopped happening. Pure: it judges what was seen, and reads nothing.
 
-A job is watched from the first time that something began it by itself; whoever runs the night by hand alone is not told
-that nothing else does.
+A job is watched from the first time that something began it by itself, in each scope from when it first came there,
+and not while it is under way or is to be tried again for the only date for which it failed; whoever runs the night by
+hand alone is not told that nothing else does.
 """
 
 import re
@@ -15,7 +16,7 @@ from consolidator.plan import TOTALS
 from consolidator.report import words
 from consolidator.report.report import NO_WORK
 from consolidator.schedule.calendar import due_after
-from consolidator.schedule.owed import WHOLE
+from consolidator.schedule.owed import WHOLE, end_of
 from consolidator.scopes import canonical, parse_scope
 from consolidator.settings.duty import Duty
 from consolidator.settings.jobs import JobName
@@ -59,10 +60,14 @@ def _unfinished(seen: Seen, duty: Duty, settings: Watch, now: int) -> Finding | 
     there = {scope: since for scope, since in seen.scopes.items() if duty.scopes is None or scope in duty.scopes}
     if duty.name in WHOLE:
         there = {"": min(seen.scopes.values())} if seen.scopes else {}
+    begun = seen.begun[duty.name]
     overdue: dict[str, int] = {}
     for place, since in there.items():
-        success = done.get(place)
-        dues = due_after(duty.cron, duty.zone, success.at if success else since)
+        success, undone = done.get(place), seen.undone.get((duty.name, place))
+        if undone and undone.dates == 1 and undone.next_at is not None and now < undone.next_at + grace:
+            continue
+        known = max(begun.first, seen.known.get((duty.name, place), begun.last))
+        dues = due_after(duty.cron, duty.zone, max(success.at if success else since, end_of(known, duty.zone)))
         due = next((due for due in dues if not _counted(due.day.isoformat(), success)), None)
         if due and due.at + grace <= now:
             overdue[place] = due.at

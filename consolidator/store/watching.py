@@ -28,16 +28,32 @@ class Outbox:
     given_up: int = 0
 
 
+class Begun(NamedTuple):
+    """For which local dates a job was first and last begun."""
+
+    first: str
+    last: str
+
+
+class Undone(NamedTuple):
+    """For how many dates a job was begun in vain since it was last done, and when the next attempt may be made."""
+
+    dates: int
+    next_at: int | None
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """
-    begun: jobs that something begins by itself, whether they succeed or not. done: by job and canonical scope, empty
-    for the whole store. scopes: since when each is there. nights: reports of the last nights, the newest first, as
-    documents. waiting: since when the oldest event of a scope waits.
+    begun: jobs that something begins by itself, whether they succeed or not. known: the first date of each in a scope.
+    done, undone: by job and canonical scope, empty for the whole store. scopes: since when each is there. nights:
+    reports of the last nights, the newest first, as documents. waiting: since when the oldest event of a scope waits.
     """
 
-    begun: frozenset[str] = frozenset()
+    begun: Mapping[str, Begun] = field(default_factory=dict)
+    known: Mapping[tuple[str, str], str] = field(default_factory=dict)
     done: Mapping[tuple[str, str], Success] = field(default_factory=dict)
+    undone: Mapping[tuple[str, str], Undone] = field(default_factory=dict)
     scopes: Mapping[str, int] = field(default_factory=dict)
     nights: tuple[Mapping[str, Any], ...] = ()
     waiting: Mapping[str, int] = field(default_factory=dict)
@@ -46,9 +62,12 @@ class Seen:
 
 def look(conn: sa.Connection, *, nights: int, now: int) -> Seen:
     """All of it. nights: how many reports, of those not older than four times as many nights."""
+    done = _done(conn)
     return Seen(
-        begun=frozenset(conn.scalars(sa.select(ledger.c.job).where(ledger.c.attempts > 0).distinct())),
-        done=_done(conn),
+        begun=_begun(conn),
+        known=first_days(conn),
+        done=done,
+        undone=_undone(conn, done),
         scopes=scopes_since(conn),
         nights=tuple(_last_nights(conn, nights, since=now - 4 * nights * NIGHT)),
         waiting=_waiting(conn),
@@ -61,6 +80,14 @@ def scopes_since(conn: sa.Connection) -> dict[str, int]:
     taken_in = sa.select(sa.func.min(memories.c.base_at)).where(memories.c.scope_key == scopes.c.key)
     since = sa.func.coalesce(scopes.c.first_activity_at, taken_in.scalar_subquery())
     return dict(conn.execute(sa.select(scopes.c.scope, since).where(since.is_not(None))).all())
+
+
+def first_days(conn: sa.Connection) -> dict[tuple[str, str], str]:
+    """The first date that the ledger knows of each job in each scope."""
+    query = sa.select(ledger.c.job, ledger.c.scope_key, sa.func.min(ledger.c.day))
+    names = _names(conn)
+    found = conn.execute(query.group_by(ledger.c.job, ledger.c.scope_key))
+    return {(job, names.get(key, "")): day for job, key, day in found}
 
 
 def days_done(conn: sa.Connection, job: str, *, since: int) -> dict[str, set[str]]:
@@ -92,8 +119,29 @@ def _done(conn: sa.Connection) -> dict[tuple[str, str], Success]:
         .where(ledger.c.done_at.is_not(None))
         .group_by(ledger.c.job, ledger.c.scope_key)
     )
-    names: dict[int, str] = dict(conn.execute(sa.select(scopes.c.key, scopes.c.scope)).all())
+    names = _names(conn)
     return {(job, names.get(key, "")): Success(at, day) for job, key, at, day in conn.execute(latest)}
+
+
+def _begun(conn: sa.Connection) -> dict[str, Begun]:
+    query = sa.select(ledger.c.job, sa.func.min(ledger.c.day), sa.func.max(ledger.c.day))
+    return {job: Begun(*days) for job, *days in conn.execute(query.where(ledger.c.attempts > 0).group_by(ledger.c.job))}
+
+
+def _undone(conn: sa.Connection, done: Mapping[tuple[str, str], Success]) -> dict[tuple[str, str], Undone]:
+    query = sa.select(ledger.c.job, ledger.c.scope_key, ledger.c.day, ledger.c.next_at)
+    names = _names(conn)
+    found: dict[tuple[str, str], Undone] = {}
+    for job, key, day, next_at in conn.execute(query.where(ledger.c.done_at.is_(None)).order_by(ledger.c.day)):
+        place = (job, names.get(key, ""))
+        if place not in done or day > done[place].day:
+            before = found.get(place, Undone(0, None))
+            found[place] = Undone(before.dates + 1, next_at)
+    return found
+
+
+def _names(conn: sa.Connection) -> dict[int, str]:
+    return dict(conn.execute(sa.select(scopes.c.key, scopes.c.scope)).all())
 
 
 def _last_nights(conn: sa.Connection, limit: int, *, since: int) -> list[Mapping[str, Any]]:

@@ -1,22 +1,27 @@
 """What stopped happening is seen: from what the ledger, the reports and the outbox say, and nothing else."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from consolidator.instants import NIGHT, SECOND, format_instant, parse_instant
+from consolidator.schedule.calendar import due_after, last_due
+from consolidator.schedule.owed import day_of
 from consolidator.schedule.watch import Finding, watch
 from consolidator.settings.duty import Duty, duties
 from consolidator.settings.model import Settings
 from consolidator.settings.model import Watch as WatchSettings
-from consolidator.store.watching import Outbox, Seen, Success
+from consolidator.store.watching import Begun, Outbox, Seen, Success, Undone
 
 HELSINKI = ZoneInfo("Europe/Helsinki")
 ADA, EMPTY = '{"user":"ada"}', "{}"
 HOUR = 3_600 * SECOND
 NOW = parse_instant("2026-06-10T09:00:00Z")  # 12:00 in Helsinki
+LONG_AGO = parse_instant("2026-05-01T00:00:00Z")
+LONG = {"consolidate": Begun("2026-05-20", "2026-06-01")}
 DAILY = WatchSettings()
 
 
@@ -44,7 +49,7 @@ def names(found: list[Finding]) -> list[str]:
 def seen(job: str = "consolidate", scope: str = EMPTY, *, done: str | None, day: str | None = None) -> Seen:
     """A job begun by itself and done once, at a time."""
     success = {} if done is None else {(job, scope): Success(parse_instant(done), day or done[:10])}
-    return Seen(frozenset({job}), success, {EMPTY: parse_instant("2026-05-01T00:00:00Z")})
+    return Seen({job: LONG["consolidate"]}, {(job, scope): "2026-05-20"}, success, scopes={EMPTY: LONG_AGO})
 
 
 @pytest.mark.parametrize(
@@ -84,7 +89,7 @@ def test_a_job_that_is_off_is_not_missed() -> None:
     last = seen(done="2026-06-01T00:31:00Z")
     assert watch(last, jobs(consolidate={"enabled": False}), DAILY, now=NOW) == []
     assert watch(last, jobs(consolidate={"scopes": ["user=ada"]}), DAILY, now=NOW) == []
-    new = Seen(frozenset({"consolidate"}), {}, {EMPTY: NOW - HOUR})
+    new = Seen(LONG, scopes={EMPTY: NOW - HOUR})
     assert watch(new, jobs(), DAILY, now=NOW) == []
 
 
@@ -100,9 +105,38 @@ def test_what_lasts_keeps_its_name_and_what_begins_anew_gets_another() -> None:
 def test_the_scopes_that_wait_are_named() -> None:
     """Where others are done."""
     done = {("consolidate", EMPTY): Success(NOW - HOUR, "2026-06-10")}
-    both = Seen(frozenset({"consolidate"}), done, {EMPTY: 0, ADA: NOW - 9 * NIGHT})
+    both = Seen(LONG, done=done, scopes={EMPTY: 0, ADA: NOW - 9 * NIGHT})
     (found,) = watch(both, jobs(), DAILY, now=NOW)
     assert "in user=ada;" in found.sentence
+
+
+@pytest.mark.parametrize("cron", ["30 3 * * *", "0 9 * * 1", "* * * * *"])
+@pytest.mark.parametrize("undone", [{}, {("consolidate", EMPTY): Undone(1, NOW + 60 * SECOND)}])
+def test_a_store_made_now_does_not_alarm(cron: str, undone: Mapping[tuple[str, str], Undone]) -> None:
+    """Whatever dates its memories have: not in the first period and grace after something began a job there."""
+    duty = jobs(consolidate={"cron": cron})
+    due = last_due(cron, HELSINKI, NOW)
+    assert due is not None
+    day = day_of(duty["consolidate"], due, NOW).name
+    new = Seen({"consolidate": Begun(day, day)}, {("consolidate", EMPTY): day}, undone=undone, scopes={EMPTY: LONG_AGO})
+    following = next(due_after(cron, HELSINKI, NOW)).at + 6 * HOUR
+    assert [watch(new, duty, DAILY, now=now) for now in (NOW, following - SECOND)] == [[], []]
+    assert names(watch(new, duty, DAILY, now=following + 60 * SECOND)) == ["unfinished"]
+
+
+def test_what_a_hand_did_long_ago_does_not_begin_the_watch() -> None:
+    """Nor does a scope that came after the job was last begun."""
+    begun = {"consolidate": Begun("2026-06-10", "2026-06-10")}
+    by_hand = {("consolidate", EMPTY): Success(LONG_AGO, "2026-05-01")}
+    known = {("consolidate", EMPTY): "2026-05-01"}
+    assert watch(Seen(begun, known, by_hand, scopes={EMPTY: LONG_AGO, ADA: LONG_AGO}), jobs(), DAILY, now=NOW) == []
+
+
+def test_a_date_that_is_being_made_up_is_no_alarm() -> None:
+    """While attempts are to come for the one date that failed; given up, or for a second date, it is."""
+    for undone, late in ((Undone(1, NOW - HOUR), False), (Undone(1, None), True), (Undone(2, NOW + HOUR), True)):
+        off = replace(seen(done="2026-06-06T00:31:00Z"), undone={("consolidate", EMPTY): undone})
+        assert names(watch(off, jobs(), DAILY, now=NOW)) == ["unfinished"] * late
 
 
 def healthy(*nights: Mapping[str, Any], waiting: Mapping[str, int] | None = None) -> Seen:

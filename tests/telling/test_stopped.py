@@ -36,6 +36,16 @@ def test_a_night_that_is_done_no_more_is_told_by_another_job(town: Town) -> None
     assert [each["what"] for each in seen.document["checks"] if each["sound"] is False] == ["the night is not done"]
 
 
+def test_a_new_store_is_no_reason_for_alarm(town: Town) -> None:
+    """Memories of days ago, jobs made up one after the other, each of which looks at the others."""
+    town.say(jobs=LOUD)
+    town.life.take(memory("one", -8.5))
+    for name in ("shift", "purge", "report", "consolidate", "shift"):
+        assert town.job(name, at=2.9).code == 0
+        assert stopped(town) == []
+        assert town.life("doctor").code == 0
+
+
 def test_a_word_when_it_happens_again(town: Town) -> None:
     """To those who want to hear more than errors; once."""
     town.say(jobs=LOUD)
