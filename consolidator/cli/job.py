@@ -38,8 +38,12 @@ def job(
     return do_job(ctx.obj, name, again)
 
 
-def do_job(session: Session, name: str, again: bool = False) -> int:
-    """Do a job, print how it ended (a line at least, and no memory text below its level), return its exit code."""
+def do_job(session: Session, name: str, again: bool = False, *, watch: bool = True) -> int:
+    """
+    Do a job, print how it ended (a line at least, and no memory text below its level), return its exit code.
+
+    watch: and tell what has stopped happening.
+    """
     from consolidator.schedule.calendar import last_due
     from consolidator.schedule.jobs import Ended, Work, do
     from consolidator.schedule.outage import Outage
@@ -67,7 +71,7 @@ def do_job(session: Session, name: str, again: bool = False) -> int:
             audience.no_store(gone)
             raise
         with store, session.means() as means:
-            telling = Telling(audience, store, means, _reports(store))
+            telling = Telling(audience, store, means, _reports(store), watch)
             work = Work(
                 store=store,
                 duty=duty,
@@ -80,6 +84,7 @@ def do_job(session: Session, name: str, again: bool = False) -> int:
                 stop=stop,
                 report=telling.report,
                 messages=telling.messages,
+                begins=outside.begins,
             )
             try:
                 ended = do(work)

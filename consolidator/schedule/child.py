@@ -77,7 +77,7 @@ def _do_job(session: "Session", name: JobName) -> int:
     from consolidator.cli.output import speak_as
 
     speak_as(name)
-    return do_job(session, name)
+    return do_job(session, name, watch=False)  # the service looks, when no job is at work
 
 
 def _send_messages(session: "Session", url: str, watch: bool) -> int:

@@ -41,9 +41,8 @@ PARTLY, FAILED = 3, 1
 class Ended:
     """
     How a job ended. lines: what there is to say beside the report. failure: what went wrong, in one line. did: of a job
-    that has no report, what it did, in a sentence for a message; None where that was nothing.
-
-    Nothing to do, as it was done for its date already, is neither a report nor a failure.
+    that has no report, what it did, in a sentence for a message; None where that was nothing. before: it was done for its
+    date already, and nothing was begun.
     """
 
     exit_code: int = 0
@@ -51,13 +50,14 @@ class Ended:
     lines: tuple[str, ...] = ()
     failure: str | None = None
     did: str | None = None
+    before: bool = False
 
 
 @dataclass(frozen=True)
 class Work:
     """
     A job to be done for a date. again: though it was done. report: of a night, from its result. messages: what is to be
-    told of it.
+    told of it. begins: called when work begins somewhere.
 
     stop: when it is to stop; its `wait` passes some time.
     """
@@ -73,6 +73,7 @@ class Work:
     stop: Stopping
     report: Callable[[Result], Report]
     messages: Callable[[Result], Sequence[Entry]] = lambda _: ()
+    begins: Callable[[], None] = lambda: None
 
     @property
     def printed(self) -> Level:
@@ -90,7 +91,13 @@ class Work:
 
     def turn(self) -> JobsTurn:
         return JobsTurn(
-            self.store, self.duty.name, self.day, wall_clock=self.wall_clock, stop=self.stop, again=self.again
+            self.store,
+            self.duty.name,
+            self.day,
+            wall_clock=self.wall_clock,
+            stop=self.stop,
+            again=self.again,
+            begins=self.begins,
         )
 
 
@@ -178,7 +185,7 @@ def _night(work: Work, steps: Sequence[str]) -> Ended:
     )
     if work.stop.out_of_time and not work.stop.requested:
         turn.out_of_time(there.values(), f"{work.stop()}")
-    return _ended(work, result, lines) if result.run_id else Ended(lines=(*lines, _done_already(work)))
+    return _ended(work, result, lines) if result.run_id else _done_already(work, lines)
 
 
 def _ended(work: Work, result: Result, lines: tuple[str, ...]) -> Ended:
@@ -206,7 +213,7 @@ def once(work: Work, act: Callable[[], Ended]) -> Ended:
 
 def _once(work: Work, turn: JobsTurn, act: Callable[[], Ended]) -> Ended:
     if turn.begin(WHOLE_STORE):
-        return Ended(lines=(_done_already(work),))
+        return _done_already(work)
     try:
         ended = act()
     except Exception as failure:
@@ -221,8 +228,9 @@ def _once(work: Work, turn: JobsTurn, act: Callable[[], Ended]) -> Ended:
     return ended
 
 
-def _done_already(work: Work) -> str:
-    return f"{work.duty.name} was done for {work.day.name} already; --again does it once more."
+def _done_already(work: Work, lines: tuple[str, ...] = ()) -> Ended:
+    said = f"{work.duty.name} was done for {work.day.name} already; --again does it once more."
+    return Ended(lines=(*lines, said), before=True)
 
 
 def _scopes(work: Work) -> tuple[dict[str, int], tuple[str, ...]]:

@@ -16,14 +16,24 @@ _SWITCHED = "consolidate"  # the job that the switch waits for
 
 
 class Outside:
-    """Of one job that begins now. say: takes a line for the log; no address is ever in one."""
+    """
+    Of one job. say: takes a line for the log; no address is ever in one.
+
+    They hear nothing of a job that has nothing to do, as it was done before.
+    """
 
     def __init__(
         self, job: JobName, settings: Settings, wall_clock: Callable[[], int], say: Callable[[str], None]
     ) -> None:
         self._job, self._settings, self._clock, self._say = job, settings, wall_clock, say
         self._began = monotonic()
-        self._ping("start", settings.ping.start)
+        self._told = False
+
+    def begins(self) -> None:
+        """Work begins; where it does so again, that is no news."""
+        if not self._told:
+            self._told = True
+            self._ping("start", self._settings.ping.start)
 
     def ended(
         self,
@@ -38,6 +48,7 @@ class Outside:
         How it ended. failure: one line without memory text. stopped: on request, to go on later, which is neither a
         success nor a failure to the switch.
         """
+        self.begins()
         well = exit_code == 0 or (exit_code == PARTLY and not failure)
         if not stopped:
             reason = "" if well else failure or f"exit code {exit_code}"

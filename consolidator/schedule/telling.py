@@ -97,12 +97,14 @@ class Audience:
 class Telling:
     """
     Of one job in an open store. report: of a night, from its result. means: what may put a summary into words.
+    watch: whether it tells, too, what has stopped happening.
     """
 
     audience: Audience
     store: Store
     means: Means
     report: Callable[[Result], Report]
+    watch: bool = True
     _made: tuple[Report, Message | None] | None = field(default=None, init=False)
 
     def messages(self, result: Result) -> list[Entry]:
@@ -113,6 +115,8 @@ class Telling:
     def end(self, ended: Ended) -> None:
         """Tell how the job ended, and what has stopped happening; send what is due; tell the monitors outside."""
         state = self._kept_and_sent(ended)
+        if ended.before:
+            return
         stopped = self.audience.stop.requested
         failure = ended.failure or (words.failure(ended.report) if ended.report else None)
         outside = self.audience.outside
@@ -125,10 +129,11 @@ class Telling:
         try:
             if message:
                 put(store, message, audience.duty, now=audience.wall_clock())
-            watched = duties_in(settings, audience.duty.store)
-            if ended.failure:
-                watched.pop(audience.duty.name, None)  # that it failed says enough of it
-            tell_stopped(store, watched, settings, now=audience.wall_clock())
+            if self.watch:
+                watched = duties_in(settings, audience.duty.store)
+                if ended.failure:
+                    watched.pop(audience.duty.name, None)  # that it failed says enough of it
+                tell_stopped(store, watched, settings, now=audience.wall_clock())
         except STORE_FAILS as gone:
             audience.vanished(message if ended.failure else audience.failed(str(gone).splitlines()[0]))
             return None

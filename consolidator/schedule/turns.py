@@ -16,7 +16,7 @@ from consolidator.terms import EveryTurn
 
 class JobsTurn:
     """
-    A job's, for a date. again: also where it was done.
+    A job's, for a date. again: also where it was done. begins: called in each scope in which work begins.
 
     seen: the scopes that it came to. An attempt is counted when it begins, so that one that is killed counts too;
     taken back where it was stopped on request. Out of time, a scope under way has had its turn: what it left waits for
@@ -24,10 +24,18 @@ class JobsTurn:
     """
 
     def __init__(
-        self, store: Store, job: JobName, day: Day, *, wall_clock: Callable[[], int], stop: Stopping, again: bool
+        self,
+        store: Store,
+        job: JobName,
+        day: Day,
+        *,
+        wall_clock: Callable[[], int],
+        stop: Stopping,
+        again: bool,
+        begins: Callable[[], None],
     ) -> None:
         self._store, self._job, self._day, self._clock = store, job, day, wall_clock
-        self._stop, self._again = stop, again
+        self._stop, self._again, self._begins = stop, again, begins
         self.seen: set[int] = set()
         with store.read() as conn:
             self.last: Collection[int] = ledger.unfinished(conn, job)
@@ -40,6 +48,7 @@ class JobsTurn:
                 return f"done for {self._day.name}"
             next_at = next_attempt(before.attempts + 1, self._clock())
             ledger.begin(conn, scope_key, self._job, self._day.name, next_at=next_at)
+        self._begins()
         return None
 
     def done(self, run: Run | None, scope_key: int) -> None:

@@ -40,6 +40,20 @@ def test_the_switch_hears_of_the_night(town: Town, switch: Server) -> None:
     assert asked(switch) == ["start", "success"] * 2
 
 
+def test_what_was_done_before_is_no_news_outside(town: Town, switch: Server, tmp_path: Path) -> None:
+    """No ping, and the numbers of the night that did the work stay as they are."""
+    path = tmp_path / "consolidator.prom"
+    town.say(ping=addresses(switch), metrics={"textfile": str(path)})
+    assert town.job(at=2).code == town.job("purge").code == 0
+    before = path.read_text()
+    assert town.job(at=2.1).code == town.job("purge").code == 0
+    assert path.read_text() == before
+    assert asked(switch) == ["start", "success"]
+    assert town.job("consolidate", "--again", at=2.2).code == 0
+    assert asked(switch) == ["start", "success"] * 2
+    assert path.read_text() != before
+
+
 def test_the_switch_hears_why_a_night_failed(town: Town, switch: Server) -> None:
     """In one line; also where there is no store."""
     town.say(ping=addresses(switch), merge="{base_url: 'http://127.0.0.1:1'}")
