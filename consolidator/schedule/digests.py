@@ -10,30 +10,38 @@ from consolidator.instants import NIGHT, SECOND
 from consolidator.report import Report, from_json
 from consolidator.report.digest import SPANS, Attendance, Digest, digest
 from consolidator.schedule.calendar import due_between
-from consolidator.schedule.owed import day_of
+from consolidator.schedule.owed import day_of, end_of
 from consolidator.settings import Settings
 from consolidator.settings.duty import Duty
 from consolidator.store import watching
 from consolidator.store.engine import Store
 
+_DATE = len("2026-01-31")
+
 
 def digest_of(store: Store, duty: Duty, night: Duty | None, settings: Settings, *, nights: int, now: int) -> Digest:
     """
     The last nights in the scopes of `duty`. night: the job whose nights they are; None: it is off, and none was missed.
+
+    A night is a local date, also where it is due several times on it. None was missed before the ledger knew of one.
     """
-    since = now - nights * NIGHT
+    begin = now - nights * NIGHT
     with store.read() as conn:
         there = watching.scopes_since(conn)
-        done = watching.days_done(conn, watching.NIGHT_JOB, since=since)
+        known = watching.first_days(conn)
+        done = watching.days_done(conn, watching.NIGHT_JOB, since=begin)
         reports = list(_reports(conn, since=now - (SPANS + 1) * nights * NIGHT))
     scopes = [scope for scope in sorted(there) if duty.scopes is None or scope in duty.scopes]
-    due = _due(night, since, now - settings.watch.grace_minutes * 60 * SECOND) if night else {}
+    due = _due(night, begin, now - settings.watch.grace_minutes * 60 * SECOND) if night else {}
     attendance = {}
     for scope in scopes:
-        days = done.get(scope, set())
-        of_night = night is not None and (night.scopes is None or scope in night.scopes)
-        missed = [day for day, at in due.items() if of_night and at >= there[scope] and day not in days]
-        attendance[scope] = Attendance(len(days), tuple(missed))
+        days = {day[:_DATE] for day in done.get(scope, ())}
+        first = known.get((watching.NIGHT_JOB, scope))
+        missed: set[str] = set()
+        if night and first and (night.scopes is None or scope in night.scopes):
+            since = end_of(first, night.zone)
+            missed = {day[:_DATE] for day, at in due.items() if day == first or at > since} - days
+        attendance[scope] = Attendance(len(days), tuple(sorted(missed)))
     return digest(reports, nights=nights, until=now, attendance=attendance, scopes=scopes)
 
 

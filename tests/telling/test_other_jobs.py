@@ -32,6 +32,22 @@ def test_a_week_is_told_on_monday(town: Town) -> None:
     assert len(town.heard) == 2
 
 
+def test_no_night_was_missed_before_the_first(town: Town) -> None:
+    """Memories of long ago, and one night so far; then one that was due each minute, and is not done for two days."""
+    town.life.take(memory("one", -20.5))
+    for cron, later, expected in (
+        ("30 3 * * *", 0.1, []),
+        ("* * * * *", 2.4, ["2 nights were missed (2026-03-10, 2026-03-11)", "1 night done, 2 missed"]),
+    ):
+        town.say(jobs={**EVERY, "consolidate": {"cron": cron}})
+        assert town.job(at=8.2).code == 0
+        told = town.job("report", "--again", at=8.2 + later).out
+        assert [each in told for each in (*expected, "missed", "+00:00")] == [True] * len(expected) + [
+            bool(expected),
+            False,
+        ]
+
+
 def test_a_quiet_week(town: Town) -> None:
     """One line, or none where `quiet` is true."""
     for quiet in (False, True):
