@@ -10,13 +10,11 @@ from consolidator.instants import NIGHT, SECOND
 from consolidator.report import Report, from_json
 from consolidator.report.digest import SPANS, Attendance, Digest, digest
 from consolidator.schedule.calendar import due_between
-from consolidator.schedule.owed import day_of, end_of
+from consolidator.schedule.owed import date_of, day_of, end_of
 from consolidator.settings import Settings
 from consolidator.settings.duty import Duty
 from consolidator.store import watching
 from consolidator.store.engine import Store
-
-_DATE = len("2026-01-31")
 
 
 def digest_of(store: Store, duty: Duty, night: Duty | None, settings: Settings, *, nights: int, now: int) -> Digest:
@@ -33,14 +31,15 @@ def digest_of(store: Store, duty: Duty, night: Duty | None, settings: Settings, 
         reports = list(_reports(conn, since=now - (SPANS + 1) * nights * NIGHT))
     scopes = [scope for scope in sorted(there) if duty.scopes is None or scope in duty.scopes]
     due = _due(night, begin, now - settings.watch.grace_minutes * 60 * SECOND) if night else {}
+    zone = (night or duty).zone
     attendance = {}
     for scope in scopes:
-        days = {day[:_DATE] for day in done.get(scope, ())}
+        days = {date_of(day, zone) for day in done.get(scope, ())}
         first = known.get((watching.NIGHT_JOB, scope))
         missed: set[str] = set()
         if night and first and (night.scopes is None or scope in night.scopes):
-            since = end_of(first, night.zone)
-            missed = {day[:_DATE] for day, at in due.items() if day == first or at > since} - days
+            since = end_of(first, zone)
+            missed = {date_of(day, zone) for day, at in due.items() if day == first or at > since} - days
         attendance[scope] = Attendance(len(days), tuple(sorted(missed)))
     return digest(reports, nights=nights, until=now, attendance=attendance, scopes=scopes)
 

@@ -41,8 +41,8 @@ PARTLY, FAILED = 3, 1
 class Ended:
     """
     How a job ended. lines: what there is to say beside the report. failure: what went wrong, in one line. did: of a job
-    that has no report, what it did, in a sentence for a message; None where that was nothing. before: it was done for its
-    date already, and nothing was begun.
+    that has no report, what it did, in a sentence for a message; None where that was nothing. before: it was done for
+    its date already, and nothing was begun.
     """
 
     exit_code: int = 0

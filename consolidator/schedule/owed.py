@@ -73,6 +73,12 @@ def end_of(day: str, zone: ZoneInfo) -> int:
     return from_datetime((moment + timedelta(days=1)).replace(tzinfo=zone)) - SECOND
 
 
+def date_of(day: str, zone: ZoneInfo) -> str:
+    """The local date of what the ledger calls one."""
+    moment = datetime.fromisoformat(day)
+    return f"{moment.astimezone(zone) if moment.tzinfo else moment:%Y-%m-%d}"
+
+
 def today(duty: Duty, now: int) -> str | None:
     """The date for which a job that is done now by hand counts."""
     if is_daily(duty.cron):

@@ -1,5 +1,6 @@
 """What jobs that are no night tell: a digest of the week, a purge, a backup."""
 
+import re
 from pathlib import Path
 
 from consolidator.store.tables import outbox
@@ -42,10 +43,9 @@ def test_no_night_was_missed_before_the_first(town: Town) -> None:
         town.say(jobs={**EVERY, "consolidate": {"cron": cron}})
         assert town.job(at=8.2).code == 0
         told = town.job("report", "--again", at=8.2 + later).out
-        assert [each in told for each in (*expected, "missed", "+00:00")] == [True] * len(expected) + [
-            bool(expected),
-            False,
-        ]
+        assert [each for each in expected if each not in told] == []
+        assert ("missed" in told) == bool(expected)
+        assert not re.search(r"\d:\d\d", told)
 
 
 def test_a_quiet_week(town: Town) -> None:
