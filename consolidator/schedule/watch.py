@@ -26,7 +26,8 @@ from consolidator.store.watching import Outbox, Seen, Success
 OUTBOX_SECONDS = 86_400  # that a message may wait
 TOLD_AGAIN_AFTER = 7 * NIGHT  # what still lasts
 _BUDGET = "the budget is spent: "
-_CHOSEN = ("merge.model is none", "in a batch")  # what waits for these waits by a person's choice, or for hours
+_CHOSEN = ("merge.model is none", "no key in the settings", "in a batch")  # as a person wants it, or for hours
+_HOW_ENDED = "; mend that, or set merge.model to none where no model is to be asked"
 _GATED = re.compile("what came in |not reached: ")
 
 
@@ -115,6 +116,7 @@ def _gated(nights: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
             sentence += f"{reason.removeprefix(_BUDGET)}; raise it, or what waits for a language model goes on waiting"
         else:
             what, sentence = f"{step} is held back", f"{step} was held back {len(nights)} nights in a row: {reason}"
+            sentence += _HOW_ENDED if step == "merge" and not _GATED.match(reason) else ""
         yield Finding(f"gated:{step}:{_short(reason)}", "consolidate", what, sentence)
 
 

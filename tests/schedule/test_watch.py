@@ -159,7 +159,8 @@ def test_nights_that_decide_nothing_though_there_was_something() -> None:
 @pytest.mark.parametrize(
     ("reason", "expected"),
     [
-        ("no language model: no key in the settings", ["gated"]),
+        ("no language model: no key in the settings (merge.api_key), in ANTHROPIC_API_KEY or in OPENAI_API_KEY", []),
+        ("no language model: merge.model is openai, but there is no key: set OPENAI_API_KEY", ["gated"]),
         ("the budget is spent: merge.budget.calls is 20", ["gated"]),
         ("no language model: merge.model is none", []),
         ("in a batch; the next run takes its answer in", []),
@@ -185,7 +186,10 @@ def test_a_provider_that_is_down_for_nights() -> None:
     """What failed counts as a reason."""
     asked = {"waiting": {}, "failures": ["anthropic:x answered 401"]}
     (found,) = watch(healthy(*(night(back, merge={"asked": asked}) for back in range(3))), jobs(), DAILY, now=NOW)
-    assert found.sentence == "merge was held back 3 nights in a row: anthropic:x answered 401"
+    assert found.sentence == (
+        "merge was held back 3 nights in a row: anthropic:x answered 401; "
+        "mend that, or set merge.model to none where no model is to be asked"
+    )
 
 
 def test_an_outbox_that_does_not_drain() -> None:
