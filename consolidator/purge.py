@@ -3,7 +3,8 @@ The purge: what is long counted goes, and no strength and no weight is another f
 
 That holds for all that is told within the ages of what goes. What is told later acts on what was left, as what is
 earlier than a base does; and where a merge is undone after what it had counted was purged, news of before it find the
-links without that (30 nights later 0.04 of a weight is left).
+links without that (30 nights later 0.04 of a weight is left). A turn that goes on after it was purged links what is new
+in it alone.
 
 Exposures go some nights after they were counted; ratings, the archive and journals only where that is asked for. What
 was counted is found from its oldest end by an index (`ix_exposures_counted`), so that an ordinary purge reads the

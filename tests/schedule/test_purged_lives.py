@@ -1,5 +1,6 @@
 """Any life, purged between any nights, is left as the life that is not: strengths, states, links."""
 
+import json
 import random
 import shutil
 from collections.abc import Iterator, Sequence
@@ -129,6 +130,29 @@ def test_no_strength_is_another_for_ratings_in_the_base(tmp_path_factory: pytest
         assert_same(one, other, now)
         deleted += gone
     assert deleted > 0
+
+
+def test_an_export_from_after_a_purge_is_worth_one_from_before(made_sqlite: Path, tmp_path: Path) -> None:
+    """A store made of either decides the same, late news too, to the last digit."""
+    with open_store(f"sqlite:///{shutil.copy(made_sqlite, tmp_path / 'store.db')}", mode="write") as store:
+        take(store, [memory(text, 0, 0.5) for text in (CAT, DOG, BIRD)], at=0)
+        news = [(2, "old", [CAT, DOG], DOG), (9, "recent", [DOG, BIRD], BIRD)]
+        for of, turn, texts, helped in news:
+            take(store, [*shown(turn, texts, of), rated(f"m {turn}", turn, helped, of + 0.1, "tool_get")], at=of + 0.5)
+            assert lives.night(store, of + 1).exit_code == 0
+        before = lives.exported(store, 15.5).lines
+        job = PurgeJob(exposures_nights=OLD, attributions_nights=OLD)
+        assert purge(store, day(15.5), job) == Purged(exposures=3, attributions=1)
+        after = lives.exported(store, 15.5).lines
+    decided = []
+    for number, lines in enumerate((before, after)):
+        with open_store(f"sqlite:///{tmp_path}/{number}.db", mode="create") as made:
+            take(made, map(json.loads, lines[1:]), at=15.5)
+            take(made, [*shown("late", [CAT, DOG, BIRD], 8), rated("m late", "late", DOG, 8.5)], at=16)
+            assert lives.night(made, 16).exit_code == 0
+            decided.append((lives.journal(made), lives.exported(made, 17).values))
+    assert decided[0] == decided[1]
+    assert {verb for _, verb, *_ in decided[0][0]} >= {"linked", "reinforced"}
 
 
 EVIDENCE = ["auto_injected", "tool_get", "agent_feedback_negative"]  # not all at the bound
