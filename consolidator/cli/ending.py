@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,13 +17,17 @@ INTERRUPTED, TERMINATED = 130, 143
 _FAULT_LENGTH = 300
 
 
-def ending(act: Callable[[], int]) -> int:
-    """The exit code of a command. SIGTERM ends it as Ctrl-C does, unless it sees to that itself."""
+def ending(act: Callable[[], int], *, last: bool = False) -> int:
+    """
+    The exit code of a command. SIGTERM ends it as Ctrl-C does, unless it sees to that itself.
+
+    last: the process ends with it: from then on no SIGTERM gives it another exit code.
+    """
     output.make_streams_safe()
     # A night makes much that stays and few circles: looking for them again and again took a fifth of its time.
     gc.set_threshold(100_000, 50, 1_000)
     try:
-        with on_sigterm(_end_here):
+        with on_sigterm(_end_here, afterwards=signal.SIG_IGN if last else None):
             code = act()
             sys.stdout.flush()
             return code

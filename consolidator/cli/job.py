@@ -45,7 +45,7 @@ def do_job(session: Session, name: str, again: bool = False, *, watch: bool = Tr
     watch: and tell what has stopped happening.
     """
     from consolidator.schedule.calendar import last_due
-    from consolidator.schedule.jobs import Ended, Work, do
+    from consolidator.schedule.jobs import PARTLY, Ended, Work, do
     from consolidator.schedule.outage import Outage
     from consolidator.schedule.outside import Outside
     from consolidator.schedule.owed import day_of
@@ -63,6 +63,9 @@ def do_job(session: Session, name: str, again: bool = False, *, watch: bool = Tr
     session = replace(session, store=session.store or duty.store)
     settings, day = session.settings, day_of(duty, due, now)
     with Stopping(duty.job.deadline_minutes).heeding() as stop:
+        if why := stop():
+            emit(f"{why}, before it had begun")
+            return PARTLY
         outage, outside = Outage(state_folder(), session.url), Outside(duty.name, settings, clock, _say)
         audience = Audience(duty, settings, day.name, stop, outage, outside, clock, emit)
         try:

@@ -148,8 +148,8 @@ def consolidate(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do one command and return its exit code."""
-    return ending(lambda: _do(list(sys.argv[1:] if arguments is None else arguments)))
+    """Do one command and return its exit code. Without arguments, that of this process, which then ends."""
+    return ending(lambda: _do(list(sys.argv[1:] if arguments is None else arguments)), last=arguments is None)
 
 
 def _do(arguments: list[str]) -> int:

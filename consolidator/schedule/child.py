@@ -4,9 +4,10 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context, parent_process, resource_tracker
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -23,8 +24,10 @@ class Child:
 
     def __init__(self, act: Callable[[], int]) -> None:
         self._since = monotonic()
+        self.told_to_end = False
         self._process = _SPAWN.Process(target=_work, args=(act,))
-        self._process.start()
+        with _held_back():
+            self._process.start()
 
     @property
     def process(self) -> int:
@@ -48,10 +51,12 @@ class Child:
 
     def stop(self) -> None:
         """Ask it to end: it finishes the step in flight."""
+        self.told_to_end = True
         self._process.terminate()
 
     def kill(self) -> None:
         """End it where it stands."""
+        self.told_to_end = True
         self._process.kill()
 
     def exit_code(self) -> int:
@@ -60,6 +65,17 @@ class Child:
         code = self._process.exitcode
         self._process.close()
         return 1 if code is None else code
+
+
+@contextmanager
+def _held_back() -> Iterator[None]:
+    """What is started meanwhile hears of no signal to end before it says that it can."""
+    resource_tracker.ensure_running()  # starting it would let the signals through
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def do_job_in(session: "Session", name: JobName) -> Callable[[], int]:
@@ -89,12 +105,16 @@ def _send_messages(session: "Session", url: str, watch: bool) -> int:
 
 
 def _work(act: Callable[[], int]) -> None:
-    """In the child. It does what the service says, also when somebody presses Ctrl-C, and does not outlive it."""
+    """
+    In the child. It does what the service says, also when somebody presses Ctrl-C, and does not outlive it. Told to end
+    before it can heed that, it hears of it when it can.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_end_with_service, daemon=True).start()
     from consolidator.cli.ending import ending
 
-    sys.exit(ending(act))
+    sys.exit(ending(act, last=True))
 
 
 def _end_with_service() -> None:

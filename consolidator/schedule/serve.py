@@ -22,6 +22,7 @@ from consolidator.schedule.child import Child, do_job_in, send_messages_in
 from consolidator.schedule.health import Health
 from consolidator.schedule.orders import Orders, insist_on_stores, next_due, when
 from consolidator.schedule.owed import Owed, owed
+from consolidator.schedule.posts import Post
 from consolidator.schedule.record import Record
 from consolidator.schedule.signals import Signals, hearing
 from consolidator.schedule.supervisor import Supervisor
@@ -63,7 +64,7 @@ class Service:
         self._missed: set[tuple[JobName, int]] = set()
         self._troubles: dict[str, str] = {}  # what is wrong with a store
         self._bad_settings: list[str] = []
-        self._posts: dict[str, Child] = {}  # who sends messages, by store
+        self._posts: dict[str, Post] = defaultdict(Post)  # who sends messages, by store
         self._watched: dict[str, float] = {}  # when it was looked for what stopped happening, by store
         self._since = clock()
         self._next_look = monotonic()
@@ -178,12 +179,12 @@ class Service:
         """
         now = monotonic()
         watch = not busy and now - self._watched.setdefault(url, now) >= WATCH_SECONDS
-        if url in self._posts or not (watch or due):
+        if not (watch or due) or not self._posts[url].may_begin():
             return
         if watch:
             self._watched[url] = now
         with suppress(OSError):  # in a minute again
-            self._posts[url] = Child(send_messages_in(self._orders.session, url, watch=watch))
+            self._posts[url].child = Child(send_messages_in(self._orders.session, url, watch=watch))
 
     def _may_begin(self, duty: Duty, what: Owed, now: int, *, made_up: bool) -> bool:
         """Whether the time has come, and has not passed. made_up: it never has; nor for what was begun and failed."""
@@ -210,11 +211,13 @@ class Service:
         self._supervisor.tell(self._status())
 
     def _notice_ended(self) -> None:
-        for url, child in [*self._posts.items()]:
-            if child.has_ended:
-                del self._posts[url]
-                if code := child.exit_code():
-                    self._say(f"messages: not sent, exit code {code}")
+        for post in self._posts.values():
+            if (
+                post.child
+                and post.child.has_ended
+                and (said := post.end(post.child.exit_code(), told_to=post.child.told_to_end))
+            ):
+                self._say(said)
         for name, child in self._children().items():
             if child.has_ended:
                 self._say(f"{name}: {self._records[name].end(child, now=self._clock())}")
@@ -246,7 +249,7 @@ class Service:
 
     def _processes(self) -> list[Child]:
         """All that is under way: jobs, and who sends messages."""
-        return [*self._children().values(), *self._posts.values()]
+        return [*self._children().values(), *(post.child for post in self._posts.values() if post.child)]
 
     def _show(self) -> None:
         if self._health:

@@ -47,7 +47,10 @@ class Stopping:
 
     @contextmanager
     def heeding(self) -> Iterator["Stopping"]:
-        """Meanwhile SIGTERM is a request, and a second one ends the work where it is."""
+        """
+        Meanwhile SIGTERM is a request, and a second one ends the work where it is. One that was held back until now is
+        heard; afterwards there is only the end to come, which none disturbs.
+        """
 
         def heed() -> None:
             if self.requested:
@@ -55,7 +58,8 @@ class Stopping:
             self.request()
 
         try:
-            with on_sigterm(heed):
+            with on_sigterm(heed, afterwards=signal.SIG_IGN):
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
                 yield self
         finally:
             os.close(self._woken)
@@ -63,8 +67,11 @@ class Stopping:
 
 
 @contextmanager
-def on_sigterm(heed: Callable[[], object]) -> Iterator[None]:
-    """Meanwhile SIGTERM calls this, where this thread is the one that hears of signals."""
+def on_sigterm(heed: Callable[[], object], *, afterwards: signal.Handlers | None = None) -> Iterator[None]:
+    """
+    Meanwhile SIGTERM calls this, where this thread is the one that hears of signals. afterwards: what it does then;
+    None: what it did before.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -76,4 +83,4 @@ def on_sigterm(heed: Callable[[], object]) -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, before if afterwards is None else afterwards)

@@ -10,11 +10,14 @@ import pytest
 import sqlalchemy as sa
 
 from consolidator import perform
-from consolidator.cli import main
+from consolidator.cli import job, main
+from consolidator.cli.session import Session
 from consolidator.instants import parse_instant
 from consolidator.plan import Plan, ScopeOutcome, ScopePlan
 from consolidator.schedule import stopping
+from consolidator.schedule.jobs import Ended
 from consolidator.schedule.stopping import Stopping
+from consolidator.schedule.telling import Telling
 from consolidator.store.engine import Store, open_store
 from consolidator.store.run import Run
 from consolidator.store.tables import ledger, locks, runs
@@ -177,21 +180,21 @@ def test_a_job_beside_a_night_by_hand_waits_for_it(town: Life) -> None:
 
 def test_a_night_by_hand_beside_a_job_leaves_out_what_that_is_at(town: Life) -> None:
     """Exit code 11, as beside any other night."""
-    job = job_of(town, before='{"x":"a"}')
-    job.wait_until_paused()
+    timer = job_of(town, before='{"x":"a"}')
+    timer.wait_until_paused()
     assert town("run").code == 11
-    job.go_on()
-    assert job.wait().said == "0"
+    timer.go_on()
+    assert timer.wait().said == "0"
     assert_one_night(town)
 
 
 def test_a_job_that_is_told_to_end(town: Life) -> None:
     """It ends the scope that it is at, and the next attempt, at once, does the others."""
-    job = job_of(town, before='{"x":"b"}')
-    job.wait_until_paused()
-    os.kill(job.pid, signal.SIGTERM)
-    job.go_on()
-    assert job.wait().said == "3"
+    timer = job_of(town, before='{"x":"b"}')
+    timer.wait_until_paused()
+    os.kill(timer.pid, signal.SIGTERM)
+    timer.go_on()
+    assert timer.wait().said == "3"
     assert [bool(row.done_at) for row in rows(town, ledger)] == [True, False]
     assert rows(town, runs)[0].report["error"] == "stopped on request"
     assert town("job", "consolidate").code == 0
@@ -215,6 +218,37 @@ def test_ended_at_once(town: Life, arguments: list[str], monkeypatch: pytest.Mon
     assert rows(town, locks) == []
     assert town("job", "consolidate").code == 0
     assert all(row.done_at for row in rows(town, ledger))
+
+
+@pytest.mark.parametrize("last", ["telling", "leaving"])
+def test_told_to_end_when_its_work_is_done(town: Life, last: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While its people are told, or when nothing is left but to leave: the exit code is that of its work."""
+    end, do_job = Telling.end, job.do_job
+
+    def telling(self: Telling, ended: Ended) -> None:
+        signal.raise_signal(signal.SIGTERM)
+        end(self, ended)
+
+    def leaving(session: Session, name: str, again: bool) -> int:
+        code = do_job(session, name, again)
+        signal.raise_signal(signal.SIGTERM)
+        return code
+
+    if last == "telling":
+        monkeypatch.setattr(Telling, "end", telling)
+    else:
+        monkeypatch.setattr(job, "do_job", leaving)
+    assert town("job", "consolidate").code == 0
+    assert_one_night(town)
+
+
+def test_told_to_end_before_it_has_begun(town: Life) -> None:
+    """Held back until it can heed it, as the service does while it starts a job: it says so, and nothing was begun."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    signal.raise_signal(signal.SIGTERM)
+    ended = town("job", "consolidate")
+    assert (ended.code, ended.out) == (3, "stopped on request, before it had begun\n")
+    assert rows(town, ledger) == rows(town, runs) == []
 
 
 def wait_until(true: Callable[[], bool]) -> None:
