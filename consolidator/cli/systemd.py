@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from consolidator.cli.output import emit, note
-from consolidator.cli.session import STORE_VARIABLE, Session, clock
+from consolidator.cli.session import STORE_VARIABLE, Session, clock, default_store
 
 UserOption = Annotated[bool, typer.Option("--user", help="For your own manager, not the system's.")]
 DaemonOption = Annotated[
@@ -65,9 +65,13 @@ def _units(session: Session, *, own: bool, daemon: bool) -> Mapping[str, str]:
 
     file = session.settings_file
     reading = read_settings(file) if file else Reading(Settings(), {}, {}, ())
-    call = Call(session.store or os.environ.get(STORE_VARIABLE) or None, file, own, os.environ)
+    named = session.store or os.environ.get(STORE_VARIABLE) or None
     local = local_zone()
-    host, notes = host_of(call, reading, duties(reading.settings, local))
+    due = duties(reading.settings, local)
+    usual = not (named or reading.settings.store or any(duty.store for duty in due.values()))
+    if usual and (own or default_store().exists()):
+        named = str(default_store())  # which follows from the environment of this command
+    host, notes = host_of(Call(named, file, own, os.environ), reading, due)
     for text in (*reading.notes, *notes):
         note(f"consolidate: {text}")
     return units(reading.settings, host, local=local, now=clock(), daemon=daemon)

@@ -11,11 +11,12 @@ from typing import NamedTuple
 from consolidator.errors import BadInput, BadSettings
 from consolidator.notify.channels import Channel, FileChannel, OpenClawChannel
 from consolidator.schedule.units import ACCOUNT, STATE_FOLDER, Host
-from consolidator.settings import Reading
+from consolidator.settings import FILE_NAME, Reading
 from consolidator.settings.duty import Duty
 from consolidator.settings.jobs import JobName
 from consolidator.store.urls import is_file, parse_url, path_of
 
+_FOLDERS = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 _CREDENTIALS = "CREDENTIALS_DIRECTORY"
 _OF_PROVIDERS = (
     "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL"
@@ -57,8 +58,22 @@ def host_of(call: Call, reading: Reading, due: Mapping[JobName, Duty]) -> tuple[
         credentials=() if call.own else tuple(sorted(_credentials(reading, folder))),
         environment=str(folder / "environment"),
         programs=_programs(settings.channels.values(), call.environ),
+        folders=tuple((name, call.environ[name]) for name in _FOLDERS if call.own and call.environ.get(name)),
     )
-    return host, [*_unreachable(host, reads), *_variables(reading, call.environ, folder / "environment")]
+    return host, [
+        *_missing(call, stores, folder),
+        *_unreachable(host, reads),
+        *_variables(reading, call.environ, folder / "environment"),
+    ]
+
+
+def _missing(call: Call, stores: list[Path], folder: Path) -> Iterator[str]:
+    """What the units would look for and is not there yet."""
+    if not call.settings_file:
+        yield f"there is no settings file, so every setting has its default; {folder / FILE_NAME} would be read"
+    for store in stores:
+        if not os.path.exists(store):
+            yield f"{store}: there is no store yet; `consolidate init` comes first"
 
 
 def _program() -> tuple[str, ...]:

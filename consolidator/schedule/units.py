@@ -36,7 +36,7 @@ class Host(NamedTuple):
     of the system run as; None: an account of their own, with no other files than its state folder. writes: what they
     write besides. in_homes: whether they need files in people's homes. credentials: names and files of secrets.
     environment: a file of variables, which need not be there. programs: the PATH by which channels find programs that
-    they start; None: they start none.
+    they start; None: they start none. folders: the XDG variables of a person's own units, where they are set.
     """
 
     command: tuple[str, ...]
@@ -47,6 +47,7 @@ class Host(NamedTuple):
     credentials: tuple[tuple[str, str], ...] = ()
     environment: str | None = None
     programs: str | None = None
+    folders: tuple[tuple[str, str], ...] = ()
 
 
 def units(settings: Settings, host: Host, *, local: ZoneInfo, now: int, daemon: bool) -> dict[str, str]:
@@ -128,6 +129,8 @@ def _sandbox(host: Host) -> Iterator[str]:
     yield "Nice=10\nCPUWeight=20\nIOWeight=20\nIOSchedulingClass=idle"
     if host.environment:
         yield f"\nEnvironmentFile=-{_escaped(host.environment)}"
+    for name, folder in host.folders:
+        yield f"Environment={_quoted(f'{name}={folder}')}"
     if not host.own:
         yield from _system(host)
     yield "\nNoNewPrivileges=yes\nLockPersonality=yes"

@@ -48,7 +48,7 @@ def _printed(steps: list[str], folder: Path) -> Iterator[str]:
         return names.setdefault(run[0], f"{run[1]}-{_STEADY[len(names) % len(_STEADY)]}")
 
     for text in said.stdout.split(f"{mark}\n"):
-        yield _RUN.sub(steady, text.replace(f"{folder}/", ""))
+        yield _RUN.sub(steady, text.replace(str(folder), "/home/ada"))
 
 
 def _typed(step: str) -> str:

@@ -119,3 +119,18 @@ def test_the_store_that_is_named_is_that_of_the_units(
     assert refused.code == 2
     assert "sesame99" not in refused.out + refused.err
     assert not folder.exists()
+
+
+def test_the_folders_of_whoever_installs_are_those_of_the_units(
+    consolidate: Consolidate, folder: Path, tmp_path: Path
+) -> None:
+    """Where they are other than usual; it says where settings would be read, and that there is no store yet."""
+    told = consolidate("systemd", "print", "--user")
+    store = tmp_path / "data" / "consolidator" / "memories.db"
+    assert f" --store {store} job consolidate\n" in told.out
+    for name in ("CONFIG", "DATA", "STATE"):
+        assert f"Environment=XDG_{name}_HOME={tmp_path / name.lower()}\n" in told.out
+    assert f"{tmp_path / 'config' / 'consolidator' / 'schedules.yaml'} would be read" in told.err
+    assert f"{store}: there is no store yet; `consolidate init` comes first" in told.err
+    assert consolidate("init").code == 0
+    assert "no store yet" not in consolidate("systemd", "print", "--user").err
