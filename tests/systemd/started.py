@@ -47,7 +47,8 @@ class Machine:
     def units(self, *options: str) -> dict[str, str]:
         """The units that the program prints, by name."""
         command = [self.program, "--settings", self.settings, "systemd", "print", *options]
-        told = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=_bare(), cwd=self.folder)
+        environ = _bare() | {"HOME": str(self.folder)}  # where nobody has made a store
+        told = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environ, cwd=self.folder)
         parts = re.split(r"^# /\S*/(\S+)$", told.stdout, flags=re.MULTILINE)
         return dict(zip(parts[1::2], parts[2::2], strict=True))
 
