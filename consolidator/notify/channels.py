@@ -202,11 +202,15 @@ def _is_whole(given: object) -> bool:
 
 def http_address(url: SecretStr) -> SecretStr:
     """The address of a page or an interface. ValueError where it is none; it is not repeated."""
-    try:
-        parts = urlsplit(url.get_secret_value())
-        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        sound = False
-    if not sound:
+    if not is_http(url.get_secret_value()):
         raise ValueError("not an address of the form https://host/path")
     return url
+
+
+def is_http(text: str) -> bool:
+    """Whether a text is the address of something that speaks HTTP."""
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False

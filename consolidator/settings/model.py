@@ -6,11 +6,10 @@ What reads, explains and shows settings, and the pages that are made of them, fo
 
 import re
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator
 
-from consolidator.notify.channels import Channel, http_address
+from consolidator.notify.channels import Channel, http_address, is_http
 from consolidator.settings.jobs import Jobs
 from consolidator.settings.kinds import (
     ChannelName,
@@ -41,14 +40,8 @@ def _spelled(pattern: str, what: str) -> Any:
 
 
 def _address(text: str, info: ValidationInfo) -> str:
-    if info.context is not None:
-        try:
-            parts = urlsplit(text)
-            sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        except ValueError:
-            sound = False
-        if not sound:
-            raise ValueError("not a URL; write e.g. http://localhost:11434/v1")
+    if info.context is not None and not is_http(text):
+        raise ValueError("not a URL; write e.g. http://localhost:11434/v1")
     return text
 
 

@@ -95,13 +95,14 @@ def _order(lives: Lives, memory: int, number: int) -> tuple[int, bool, int]:
 
 def _strength(life: Life, base: float, left_out: Collection[str], at: int, clock: Clock) -> float:
     ratings = [one for one in life.ratings if one.message not in left_out]
-    index, acting = _effective(ratings)
+    index, acting = effective_of(ratings)
     amount = [LEARNING_RATE * ratings[i].confidence * ratings[i].mode for i in index]
     heads, since = replay(clock, [base], [life.at], [life.kind], np.zeros(len(index), np.int64), acting, amount)
     return float(strength_at(clock, heads, since, at, [life.kind])[0])
 
 
-def _effective(ratings: Sequence[Attribution]) -> tuple[list[int], list[int]]:
+def effective_of(ratings: Sequence[Attribution]) -> tuple[list[int], list[int]]:
+    """Which of a memory's ratings are effective, by index in order of time, and when each acts (see the law)."""
     chosen, at = effective(
         np.zeros(len(ratings), np.int64),
         [one.message for one in ratings],
@@ -114,4 +115,4 @@ def _effective(ratings: Sequence[Attribution]) -> tuple[list[int], list[int]]:
 
 
 def _chosen(ratings: Sequence[Attribution]) -> Attribution:
-    return ratings[_effective(ratings)[0][0]]
+    return ratings[effective_of(ratings)[0][0]]

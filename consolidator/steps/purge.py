@@ -13,9 +13,10 @@ import numpy as np
 
 from consolidator.laws.association import Pair, Shown, pairs, shown, strengthen
 from consolidator.laws.clock import Clock
-from consolidator.laws.strength import LEARNING_RATE, effective, replay
+from consolidator.laws.strength import LEARNING_RATE, replay
 from consolidator.steps.associate import Exposure, Head, is_based, start_of
-from consolidator.steps.reinforce import Attribution, is_explicit
+from consolidator.steps.lives import effective_of
+from consolidator.steps.reinforce import Attribution
 from consolidator.steps.rows import Link, Memory
 
 
@@ -132,18 +133,10 @@ def purge_ratings(
     """
     if not ratings:
         return set(), None
-    chosen, at = effective(
-        np.zeros(len(ratings), np.int64),
-        [one.message for one in ratings],
-        [is_explicit(one) for one in ratings],
-        [one.confidence for one in ratings],
-        [one.at for one in ratings],
-        [one.key for one in ratings],
-    )
     latest: dict[str, int] = defaultdict(int)
     for one in ratings:
         latest[one.message] = max(latest[one.message], one.at)
-    acting = [(ratings[i], when) for i, when in zip(chosen.tolist(), at.tolist(), strict=True)]
+    acting = [(ratings[i], when) for i, when in zip(*effective_of(ratings), strict=True)]
     going = list(islice(takewhile(lambda each: latest[each[0].message] < before, acting), most))
     if not going:
         return set(), None
