@@ -3,6 +3,8 @@
 import fcntl
 import os
 import pty
+import select
+import signal
 import subprocess
 import sys
 import termios
@@ -15,10 +17,16 @@ from tests.lives import GONE, HUB, name
 
 On = Callable[..., tuple[int, str]]
 
+PATIENCE_SECONDS = 5.0
+
 
 @pytest.fixture
 def on_terminal(eve_sqlite: Path, tmp_path: Path) -> On:
-    """Gives a command on a terminal of 80 columns, and what is typed when asked; tells exit code and what is seen."""
+    """
+    Gives a command on a terminal of 80 columns, and what is typed when asked; tells exit code and what is seen.
+
+    Who sees nothing happen types again: Ctrl-C between the question and the reading of its answer goes unheard.
+    """
     path = tmp_path / "seen.db"
     path.write_bytes(eve_sqlite.read_bytes())
 
@@ -33,11 +41,13 @@ def on_terminal(eve_sqlite: Path, tmp_path: Path) -> On:
             stderr=far,
             env=variables,
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            preexec_fn=take_terminal,
         ) as process:
             os.close(far)
-            seen = b""
+            seen, asked = b"", False
             while True:
+                if asked and not select.select([near], [], [], PATIENCE_SECONDS)[0]:
+                    os.write(near, typed.encode())
                 try:
                     part = os.read(near, 4096)
                 except OSError:  # the other side has closed
@@ -45,13 +55,19 @@ def on_terminal(eve_sqlite: Path, tmp_path: Path) -> On:
                 if not part:
                     break
                 seen += part
-                if typed and b"[y/N]" in seen:
+                if typed and not asked and b"[y/N]" in seen:
                     os.write(near, typed.encode())
-                    typed = ""
+                    asked = True
         os.close(near)
         return process.returncode, seen.decode(errors="replace")
 
     return give
+
+
+def take_terminal() -> None:
+    """Make the terminal that of this process, which hears Ctrl-C also where whoever started the tests does not."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def test_colour(on_terminal: On) -> None:
