@@ -40,7 +40,7 @@ test: $(READY)
 	$(PYTEST) -n 2 $(PYTEST_ARGS)
 
 crash: $(READY)
-	CONSOLIDATOR_CRASH_KILLS=200 $(PYTEST) -n 2 tests/crash $(PYTEST_ARGS)
+	CONSOLIDATOR_CRASH_KILLS=200 $(PYTEST) -n 2 -o faulthandler_timeout=1200 tests/crash $(PYTEST_ARGS)
 
 lint: $(READY)
 	$(PY) -m ruff check .
