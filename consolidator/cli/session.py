@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeVar
 import typer
 
 from consolidator.errors import BadInput
+from consolidator.home import FOLDER, default_store, make_room, store_of, usual_settings
 from consolidator.instants import format_instant, from_datetime, parse_instant
 from consolidator.scopes import canonical, parse_scope
 
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 
 Name = TypeVar("Name", bound=str)
 
-STORE_VARIABLE = "CONSOLIDATOR_STORE"
-FOLDER = "consolidator"
-FILE = "memories.db"
 _EARLIEST, _LATEST = parse_instant("1000-01-01T00:00:00Z"), parse_instant("9998-12-31T23:59:59Z")
 
 ScopeOption = Annotated[
@@ -61,11 +59,7 @@ class Session:
     @property
     def url(self) -> str:
         """The store: --store, else the variable, else the settings, else a file in the user's data folder."""
-        if self.store is not None:
-            return self.store
-        if os.environ.get(STORE_VARIABLE):
-            return os.environ[STORE_VARIABLE]
-        return self.settings.store or str(default_store())
+        return store_of(self.settings, self.store)
 
     @property
     def is_default_store(self) -> bool:
@@ -89,12 +83,8 @@ class Session:
         """The open store. StoreUnusable says why not, and what next."""
         from consolidator.store.engine import open_store
 
-        if mode == "create" and self.is_default_store:
-            folder = default_store().parent
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise BadInput(f"{folder}: cannot be made ({error.strerror}); say where with --store") from None
+        if mode == "create":
+            make_room(self.url)
         return open_store(self.url, mode=mode)
 
 
@@ -112,22 +102,6 @@ def settings_in_use(named: Path | None) -> Path | None:
         return named
     usual = usual_settings()
     return usual if usual.exists() else None
-
-
-def usual_settings() -> Path:
-    """Where settings are looked for that nobody named."""
-    import platformdirs
-
-    from consolidator.settings import FILE_NAME
-
-    return platformdirs.user_config_path(FOLDER) / FILE_NAME
-
-
-def default_store() -> Path:
-    """The store where nobody named one."""
-    import platformdirs
-
-    return platformdirs.user_data_path(FOLDER) / FILE
 
 
 def state_folder() -> Path:

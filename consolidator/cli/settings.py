@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from consolidator.cli.output import emit, emit_json, emit_table, note, send
-from consolidator.cli.session import JsonOption, Options, OutputOption, Session, clock, settings_in_use, usual_settings
+from consolidator.cli.session import JsonOption, Options, OutputOption, Session, clock, settings_in_use
 from consolidator.errors import BadInput, BadSettings
+from consolidator.home import usual_settings
 from consolidator.instants import format_instant, to_datetime
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from consolidator.cli.output import emit, note
-from consolidator.cli.session import STORE_VARIABLE, Session, clock, default_store
+from consolidator.cli.session import Session, clock
+from consolidator.home import STORE_VARIABLE, default_store
 
 UserOption = Annotated[bool, typer.Option("--user", help="For your own manager, not the system's.")]
 DaemonOption = Annotated[

@@ -38,12 +38,14 @@ def embedder_of(
     *,
     option: str | None = None,
     replaces: bool = False,
+    retries: int = RETRIES,
 ) -> Choice:
     """
     The embedder for a store. Nothing is imported or loaded and nobody is asked.
 
     option: a model asked for by name, which comes before the settings. replaces: it may be another than the store's,
-    for all is embedded anew. BadInput where it may not, or cannot be meant.
+    for all is embedded anew. retries: how often a request that failed is tried again. BadInput where it may not, or
+    cannot be meant.
     """
     spelled, where = (settings.model, SETTING) if option is None else (option, "--model")
     if spelled == _NONE:
@@ -59,7 +61,7 @@ def embedder_of(
         )
     if model == minilm.MODEL:
         return Choice(minilm.MiniLM(), model)
-    access = _access(settings, environ)
+    access = _access(settings, environ, retries)
     if access is None:
         return Choice(None, model, f"{spell(model)} needs a key: set {_KEY} or embedding.api_key")
     return Choice(OpenAI(model, access), model)
@@ -80,7 +82,7 @@ def spell(model: str) -> str:
     return _MINILM if model == minilm.MODEL else f"{_OPENAI}{model}"
 
 
-def _access(settings: Embedding, environ: Mapping[str, str]) -> Access | None:
+def _access(settings: Embedding, environ: Mapping[str, str], retries: int) -> Access | None:
     """With the key of the settings, else of the environment; a base URL needs none."""
     base_url = settings.base_url or (environ.get(_BASE_URL) or "").strip() or None
     if base_url is not None:
@@ -96,4 +98,4 @@ def _access(settings: Embedding, environ: Mapping[str, str]) -> Access | None:
         )
     if not key and base_url is None:
         return None
-    return Access(base_url, key or _NO_KEY, timeout_seconds=settings.timeout_seconds, retries=RETRIES)
+    return Access(base_url, key or _NO_KEY, timeout_seconds=settings.timeout_seconds, retries=retries)

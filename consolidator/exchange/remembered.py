@@ -100,7 +100,7 @@ def take_memories(desk: Desk, spool: Spool, tally: Tally, *, now: int) -> None:
                 refused += 1
                 continue
             if key not in here and key not in rows:
-                rows[key] = _row(line, key, scope_key, strength_at, keys.get(line.superseded_by or ""))
+                rows[key] = row_of(line, key, scope_key, strength_at, keys.get(line.superseded_by or ""))
             if line.model is not None and line.vector is not None:
                 vectors.setdefault((key, line.model), _vector(key, line.model, line.vector))
         tally.count(MemoryLine, added=desk.add(memories, ("key",), [*rows.values()]), of=len(lines) - refused)
@@ -109,7 +109,8 @@ def take_memories(desk: Desk, spool: Spool, tally: Tally, *, now: int) -> None:
         desk.add(embeddings, ("memory_key", "model"), [*vectors.values()])
 
 
-def _row(line: MemoryLine, key: int, scope_key: int, strength_at: int, superseded_by: int | None) -> dict[str, Any]:
+def row_of(line: MemoryLine, key: int, scope_key: int, strength_at: int, superseded_by: int | None) -> dict[str, Any]:
+    """A memory's row as it is first written."""
     start = line.recurrence_start
     return {
         "key": key,

@@ -13,7 +13,6 @@ from uuid import uuid4
 
 import sqlalchemy as sa
 
-import consolidator
 from consolidator.errors import ConsolidatorError, StoreUnusable
 from consolidator.instants import to_datetime
 from consolidator.store import postgres, sqlite
@@ -189,7 +188,7 @@ def make_tables(connection: sa.Connection) -> str:
 
 def migrations_folder() -> Path:
     """Where the migrations are: inside the installed package, or beside it in a checkout."""
-    package = Path(consolidator.__file__).parent
+    package = Path(__file__).parents[1]
     for folder in (package / "_migrations", package.parent / "migrations"):
         if (folder / "versions").is_dir():
             return folder

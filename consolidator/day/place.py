@@ -1,0 +1,75 @@
+"""One scope of an open store, as a memory and its turns share it."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock
+from time import monotonic
+
+import sqlalchemy as sa
+
+from consolidator.embedding.breaker import Breaker
+from consolidator.embedding.choose import Choice, embedder_of
+from consolidator.exchange.desk import Desk
+from consolidator.laws.clock import Rates
+from consolidator.settings import Settings
+from consolidator.store.engine import Store
+from consolidator.store.tables import scopes
+from consolidator.store.vectors import pin_of
+
+HASTE_SECONDS = 5.0  # an agent waits: a remote embedder that is slower than this counts as failed
+
+
+class Place:
+    """
+    A scope of a store, with the settings and the clock by which it is used; safe in several threads.
+
+    scope: canonical. clock: gives the time in microseconds; no other is read. ticks: seconds that only grow, by which
+    an embedder that failed is left alone for a while.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        scope: str,
+        *,
+        settings: Settings,
+        clock: Callable[[], int],
+        ticks: Callable[[], float] = monotonic,
+    ) -> None:
+        self.store, self.scope, self.settings, self.now = store, scope, settings, clock
+        self.rates = Rates(**settings.rates.model_dump())
+        self._ticks = ticks
+        self._writing = Lock()  # threads of one process wait here in turn; SQLite's own waiting knows no order
+        self._breakers: dict[str, Breaker] = {}
+        self._key: int | None = None
+
+    @contextmanager
+    def write(self) -> Iterator[sa.Connection]:
+        """One short transaction."""
+        with self._writing, self.store.write() as conn:
+            yield conn
+
+    def key(self, conn: sa.Connection) -> int | None:
+        """The key of the scope; None before something was written to it."""
+        if self._key is None:
+            self._key = conn.scalar(sa.select(scopes.c.key).where(scopes.c.scope == self.scope))
+        return self._key
+
+    def key_to_write(self, conn: sa.Connection) -> int:
+        """The key of the scope, which is made where it is new."""
+        if self._key is None:  # not kept before it is committed
+            return Desk(conn).scope_key(self.scope)
+        return self._key
+
+    def embedder(self) -> Choice:
+        """The embedder of the store, in haste; one that is not on this machine stands behind a breaker."""
+        settings = self.settings.embedding
+        hasty = settings.model_copy(update={"timeout_seconds": min(settings.timeout_seconds, HASTE_SECONDS)})
+        with self.store.read() as conn:
+            pinned = pin_of(conn)
+        choice = embedder_of(hasty, pinned, os.environ, retries=0)
+        if choice.embedder is None or choice.embedder.local:
+            return choice
+        breaker = self._breakers.setdefault(choice.embedder.model, Breaker(choice.embedder, clock=self._ticks))
+        return choice._replace(embedder=breaker)

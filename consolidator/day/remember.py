@@ -1,0 +1,193 @@
+"""
+Remembering: one text becomes a memory, or is seen again.
+
+Embedding and judging come first, with nothing open; what is written is one short transaction, all of it or nothing.
+No strength and no link is changed: what is here already is only seen again.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import sqlalchemy as sa
+from numpy.typing import NDArray
+
+from consolidator.day import door
+from consolidator.day.given import line_of
+from consolidator.day.near import nearest, says_all
+from consolidator.day.place import Place
+from consolidator.day.record import record_shown, sighting
+from consolidator.day.values import FLAGS, Remembered
+from consolidator.embedding.port import EmbedderFailed
+from consolidator.exchange.desk import Desk
+from consolidator.exchange.intake import take_in
+from consolidator.exchange.records import MemoryLine
+from consolidator.exchange.remembered import row_of
+from consolidator.merging.secrets import find_secrets
+from consolidator.store.aliases import resolve
+from consolidator.store.care import restore
+from consolidator.store.find import Found, Scope
+from consolidator.store.tables import aliases, embeddings, identities, memories, tombstones
+from consolidator.store.vectors import LONGEST_TEXT, Pin, pin
+
+SOURCE = "agent_tool"
+UPDATED = "updated"  # why an alias leads from a text to the one that a person put in its place
+BROUGHT_BACK, MERGED, FORGOTTEN_BEFORE = "brought_back", "merged", "forgotten_before"
+
+
+class Here(NamedTuple):
+    """A memory that holds exactly a text, as it stands. key None: known by name alone."""
+
+    key: int
+    status: str | None
+    content: str | None
+    time_zone: str
+
+
+class Vector(NamedTuple):
+    """The vector of a text and its model; or why there is none."""
+
+    pin: Pin | None = None
+    values: NDArray[np.float32] | None = None
+    because: str | None = None
+
+
+class Written(NamedTuple):
+    """What was written: the memory's key, its id, whether it was here, and what is to be said of it."""
+
+    key: int
+    id: str
+    known: bool
+    flags: tuple[str, ...] = ()
+
+
+def remember(place: Place, text: str, given: Mapping[str, Any], *, turn: tuple[str, str] | None = None) -> Remembered:
+    """
+    Take a text in, as `Memory.remember` says. Refused at the door, BadInput where what was given beside it is wrong.
+
+    turn: the session and the turn in which it is remembered.
+    """
+    now = place.now()
+    line, flags = checked(place, text, given, now=now)
+    with place.store.read() as conn:
+        known = here(conn, place.key(conn), line.id)
+    vector = Vector() if known and known.status else embed(place, text)
+    near = nearest(place, line.id, text, vector.pin, vector.values)
+    with place.write() as conn:
+        written = write(conn, place.key_to_write(conn), place.scope, line, vector, now=now)
+        if written.known or turn is not None:
+            session, name = turn or sighting()
+            record_shown(
+                conn, place.key_to_write(conn), session, name, [(written.key, "tool_store", None, None)], at=now
+            )
+    if written.known:
+        return Remembered(written.id, known=True, flags=(*flags, *written.flags))
+    return Remembered(written.id, near=near, flags=(*flags, *written.flags), because=vector.because)
+
+
+def checked(place: Place, text: str, given: Mapping[str, Any], *, now: int) -> tuple[MemoryLine, tuple[str, ...]]:
+    """The memory that a text makes, and what the door sees in it. Refused, or BadInput, where it makes none."""
+    flags = door.judge(text, place.settings)
+    if flags:
+        given = {**given, "metadata": {**(given.get("metadata") or {}), FLAGS: list(flags)}}
+    return line_of(text, given, now=now, source=SOURCE), flags
+
+
+def here(conn: sa.Connection, scope_key: int | None, name: str) -> Here | None:
+    """The memory of this id in a scope; None where nobody knows the id."""
+    if scope_key is None:
+        return None
+    query = (
+        sa.select(identities.c.key, memories.c.status, memories.c.content, sa.literal("").label("time_zone"))
+        .select_from(identities.outerjoin(memories, memories.c.key == identities.c.key))
+        .where(identities.c.scope_key == scope_key, identities.c.hash == name)
+    )
+    found = conn.execute(query).one_or_none()
+    return None if found is None else Here(*found)
+
+
+def embed(place: Place, text: str) -> Vector:
+    """The vector of a text by the store's model; of one with a secret only on this machine."""
+    choice = place.embedder()
+    embedder = choice.embedder
+    if embedder is None:
+        return Vector(because=choice.why)
+    if not embedder.local and find_secrets(text):
+        return Vector(because="it holds a secret, which goes to no other machine")
+    try:
+        values = embedder.passages([text[:LONGEST_TEXT]])[0]
+    except EmbedderFailed as failed:
+        return Vector(because=f"{failed}; the night embeds it")
+    if embedder.dimension is None or not len(values):
+        return Vector(because="the embedder gave no vector; the night embeds it")
+    return Vector(Pin(embedder.model, embedder.dimension), values)
+
+
+def write(
+    conn: sa.Connection,
+    scope_key: int,
+    scope: str,
+    line: MemoryLine,
+    vector: Vector,
+    *,
+    now: int,
+    comes_back: bool = False,
+) -> Written:
+    """
+    Write a memory in the caller's transaction, or find the one that is here.
+
+    comes_back: one that is not active comes back whatever another one says. Otherwise a text that was merged into
+    another is seen there, if that one still says all of it.
+    """
+    known = here(conn, scope_key, line.id)
+    if known is not None and known.status == "active":
+        return Written(known.key, line.id, known=True)
+    if known is not None and known.status is not None:
+        return _seen_again(conn, scope_key, scope, known, line, now=now, comes_back=comes_back)
+    lifted = conn.execute(
+        sa.delete(tombstones).where(tombstones.c.scope_key == scope_key, tombstones.c.hash == line.id)
+    ).rowcount
+    flags = (FORGOTTEN_BEFORE,) if lifted else ()
+    if known is not None:  # events know it by name, and wait for it
+        take_in(conn, [line], now=now, scope=scope)
+        key = known.key
+    else:
+        desk = Desk(conn)
+        keys, _ = desk.keys(scope_key, [line.id])
+        key = keys[line.id]
+        if not desk.add(memories, ("key",), [row_of(line, key, scope_key, now, None)]):
+            return Written(key, line.id, known=True)  # another writer of the same text was faster
+    if vector.pin is not None and vector.values is not None and pin(conn, vector.pin) == vector.pin:
+        blob = np.ascontiguousarray(vector.values, "<f4").tobytes()
+        row = {"memory_key": key, "model": vector.pin.model, "dimension": vector.pin.dimension, "vector": blob}
+        Desk(conn).add(embeddings, ("memory_key", "model"), [row])
+    return Written(key, line.id, known=False, flags=flags)
+
+
+def _seen_again(
+    conn: sa.Connection, scope_key: int, scope: str, known: Here, line: MemoryLine, *, now: int, comes_back: bool
+) -> Written:
+    """
+    One that is archived or superseded is said again.
+
+    If it was merged into a text that says all of it, it is that one that is seen. Else it comes back, as `restore`
+    brings it, and is observed now: what it says holds again, and no longer what had taken its place.
+    """
+    heir = resolve(conn, [known.key])[known.key]
+    if heir != known.key and not comes_back:
+        reason = conn.scalar(sa.select(aliases.c.reason).where(aliases.c.old_key == known.key))
+        query = sa.select(identities.c.hash, memories.c.content, memories.c.status).join(
+            identities, identities.c.key == memories.c.key
+        )
+        other = conn.execute(query.where(memories.c.key == heir)).one_or_none()
+        if (
+            other is not None
+            and other.status == "active"
+            and reason != UPDATED
+            and says_all(other.content, line.content)
+        ):
+            return Written(heir, other.hash, known=True, flags=(MERGED,))
+    restore(conn, [Found(known.key, line.id, Scope(scope_key, scope, ""), known.content, known.status)], now=now)
+    observed = now if line.observed_at is None else line.observed_at
+    conn.execute(sa.update(memories).where(memories.c.key == known.key).values(observed_at=observed, fresh=True))
+    return Written(known.key, line.id, known=True, flags=(BROUGHT_BACK,))
