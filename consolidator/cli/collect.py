@@ -44,7 +44,7 @@ def collect(
         with store.read() as conn:
             find_scopes(conn, wanted)
         means.insist(store)
-        earlier = earlier_of(store)
+        earlier = earlier_of(store, ("merge",))
         result = collect_batches(
             store,
             now=now,

@@ -121,12 +121,14 @@ def _reports(store: "Store") -> "Callable[[Result], Report]":
     """Makes the report of a night from its result, once of each."""
     from consolidator.cli.telling import earlier_of, report_of
 
-    earlier = earlier_of(store)
+    earlier: list[list[dict[str, int]]] = []
     made: list[tuple[Result, Report]] = []
 
     def report(result: "Result") -> "Report":
+        if not earlier:  # before the run's own report is kept
+            earlier.append(earlier_of(store, result.plan.steps))
         if not made or made[-1][0] is not result:
-            made.append((result, report_of(store, result, earlier)))
+            made.append((result, report_of(store, result, earlier[0])))
         return made[-1][1]
 
     return report

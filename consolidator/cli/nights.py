@@ -90,7 +90,7 @@ def run(
             _insist_on_plan(out, store)
         if "merge" in chosen:
             means.insist(store)
-        earlier = earlier_of(store)
+        earlier = earlier_of(store, chosen)
         with progress("The night") as advance:
             means.comparing.advance = lambda texts: advance.say(f"The night: {texts:,} texts embedded")
             if dry_run:
@@ -141,7 +141,7 @@ def apply(
     from consolidator.perform import apply_plan
 
     with session.open("write") as store, session.means() as means:
-        earlier = earlier_of(store)
+        earlier = earlier_of(store, saved.steps)
         with progress("Applying", total=len(saved.scopes)) as advance:
             result = apply_plan(
                 store,

@@ -1,6 +1,7 @@
 """How a night is told: its report, its decisions, its exit code."""
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from consolidator.store.engine import Store
 
 LEVELS = ("off", "errors", "summary", "detailed")
-COMPARED = 7
 _ID_SHOWN = 12
 _TEXT_SHOWN = 70
 
@@ -31,11 +31,16 @@ def level_of(session: Session, option: str | None) -> str:
     return session.settings.report if option is None else one_of("--report", option, LEVELS)
 
 
-def earlier_of(store: "Store") -> list[dict[str, int]]:
-    from consolidator.store.journal import earlier_totals
+def earlier_of(store: "Store", steps: Sequence[str]) -> list[dict[str, int]]:
+    """The totals of the last runs of the same steps, newest first: what a report is compared with."""
+    from consolidator.report.document import steps_of
+    from consolidator.report.report import NIGHTS
+    from consolidator.store.journal import earlier_reports
 
     with store.read() as conn:
-        return earlier_totals(conn, COMPARED)
+        reports = (report for report in earlier_reports(conn) if report.get("totals"))
+        same = (report for report in reports if set(steps_of(report)) == set(steps))
+        return [report["totals"] for report in islice(same, NIGHTS)]
 
 
 def report_of(store: "Store", result: Result, earlier: Sequence[dict[str, int]]) -> "Report":

@@ -118,8 +118,8 @@ def trial(channel: str) -> Message:
 
 
 def _title(report: Report) -> str:
-    heading, failure = words.heading(report), words.FAILED.get(report.exit_code) if words.failure(report) else None
-    return f"{heading}: {failure[0].lower()}{failure[1:]}" if failure else heading
+    heading = words.heading(report)
+    return f"{heading}: {words.how_it_failed(report)}" if words.failure(report) else heading
 
 
 def counts_of(report: Report) -> str:

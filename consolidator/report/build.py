@@ -38,7 +38,7 @@ def build(
     The report of a night: one pass over its decisions.
 
     outcomes: by scope key; in a dry run a missing one means that all counts as applied, else that what was
-    decided for the scope was not reached. history: totals of earlier nights, newest first. error: one line
+    decided for the scope was not reached. history: totals of earlier runs of these steps, newest first. error: one line
     without memory text.
     """
     scopes = tuple(_scope(scope, _outcome(scope, outcomes, dry_run), plan.steps) for scope in plan.scopes)
@@ -58,6 +58,7 @@ def build(
         scopes=scopes,
         earlier=tuple(whole_totals(night) for night in history[:NIGHTS]),
         error=short(error),
+        steps=tuple(plan.steps),
     )
 
 

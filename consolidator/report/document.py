@@ -8,8 +8,9 @@ from typing import Any
 from consolidator.asked import Asked
 from consolidator.errors import BadInput
 from consolidator.instants import format_instant, parse_instant
+from consolidator.plan import STEPS
 from consolidator.report.report import Example, Report, ScopeReport, StepReport, whole_totals
-from consolidator.report.tame import HARMFUL, TEXT_LENGTH, one_line, short
+from consolidator.report.tame import HARMFUL, NAME_LENGTH, TEXT_LENGTH, one_line, short
 
 _HARMFUL = re.compile(f"[{HARMFUL}]")
 
@@ -22,6 +23,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "dry_run": report.dry_run,
         "exit": report.exit_code,
         "error": report.error,
+        "steps": list(report.steps),
         "totals": dict(report.totals),
         "scopes": [
             {
@@ -64,11 +66,18 @@ def from_json(document: Mapping[str, Any]) -> Report:
             scopes=tuple(map(_scope, document["scopes"])),
             earlier=tuple(map(whole_totals, (document.get("comparison") or {}).get("earlier", ()))),
             error=short(document.get("error")),
+            steps=steps_of(document),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadInput(
             f"the stored report cannot be read ({error!r}); `consolidate runs` still lists its run"
         ) from None
+
+
+def steps_of(document: Mapping[str, Any]) -> tuple[str, ...]:
+    """The steps that a run was asked for; of an older document those that it tells of, all where it tells of none."""
+    asked = document.get("steps") or {step: None for scope in document["scopes"] for step in scope["steps"]} or STEPS
+    return tuple(one_line(step, NAME_LENGTH) for step in asked)
 
 
 def without_texts(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from functools import reduce
 
 from consolidator.asked import NOTHING_ASKED, Asked
-from consolidator.plan import TOTALS
+from consolidator.plan import STEPS, TOTALS
 
 EXAMPLES = 5  # of each step
 NOTES = 20  # of each step
 STALE = 100  # listed of each scope; the totals count all
 NIGHTS = 7  # compared with
 SEEN = "seen"
+_PERHAPS = {"merge"}  # a night may be without
 NO_WORK = ("carried_over", "held_back")  # totals of what was left
 VERBS = {
     "reinforce": ("reinforced",),
@@ -86,9 +87,10 @@ class ScopeReport:
 @dataclass(frozen=True, slots=True)
 class Report:
     """
-    One night. run_id: None in a dry run. totals: exactly the names of `plan.TOTALS`.
+    One night, or a part of one. run_id: None in a dry run. totals: exactly the names of `plan.TOTALS`.
 
-    earlier: the totals of up to seven nights before, the newest first. error: what ended the night.
+    earlier: the totals of up to seven runs of the same steps before, the newest first. error: what ended the night.
+    steps: those it was asked for.
     """
 
     run_id: str | None
@@ -99,17 +101,23 @@ class Report:
     scopes: tuple[ScopeReport, ...] = ()
     earlier: tuple[Mapping[str, int], ...] = ()
     error: str | None = None
+    steps: tuple[str, ...] = STEPS
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is a night; else it is a part of one, as the shift by day is."""
+        return set(STEPS) - _PERHAPS <= set(self.steps)
 
     @property
     def average(self) -> Mapping[str, float]:
-        """The mean of each total over the earlier nights, to one digit; empty where there are none."""
+        """The mean of each total over the earlier runs, to one digit; empty where there are none."""
         nights = len(self.earlier)
         return {name: round(sum(night[name] for night in self.earlier) / nights, 1) for name in TOTALS if nights}
 
     @property
     def stopped(self) -> bool:
         """Whether this is the seventh night in a row without any work, after one with some: true only once."""
-        if self.dry_run or len(self.earlier) < NIGHTS:
+        if self.dry_run or not self.whole or len(self.earlier) < NIGHTS:
             return False
         *silent, before = (self.totals, *self.earlier)
         return _worked(before) and not any(map(_worked, silent))

@@ -29,7 +29,7 @@ def _detailed(report: Report) -> Iterator[str]:
     yield ""
     yield from filter(None, [words.not_asked(report), words.farewell(report)])
     if command := words.undo_command(report):
-        yield f"To take this night back: {command}"
+        yield f"{words.to_take_back(report)} {command}"
 
 
 def _totals(report: Report) -> Iterator[str]:

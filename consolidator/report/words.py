@@ -15,11 +15,11 @@ from consolidator.report.report import NIGHTS, SEEN, Example, Report, ScopeRepor
 from consolidator.report.tame import one_line
 from consolidator.scopes import canonical, spell
 
-FAILED = {
-    1: "The night failed on the way",
-    2: "The night could not run",
-    3: "The night was done in part",
-    11: "The night left out what another one holds",
+_FAILED = {
+    1: "failed on the way",
+    2: "could not run",
+    3: "was done in part",
+    11: "left out what another one holds",
 }
 
 # verb: what one and what many rows are called, and what happened to them
@@ -77,8 +77,10 @@ def summary(report: Report) -> str:
 
 def _quiet(report: Report) -> str:
     if not report.scopes:
-        return "A quiet night: there is nothing to look after yet."
-    return "A quiet night: nothing is due." if report.dry_run else "A quiet night: nothing was due."
+        said = "there is nothing to look after yet."
+    else:
+        said = "nothing is due." if report.dry_run else "nothing was due."
+    return f"A quiet night: {said}" if report.whole else said.capitalize()
 
 
 def work(report: Report) -> str:
@@ -107,8 +109,13 @@ def failure(report: Report) -> str:
     """One sentence on what ended the night; empty where it came to its end, if only in part."""
     if report.error is None and (report.exit_code == 0 or (report.exit_code == 3 and report.totals["stale"])):
         return ""
-    failed = FAILED.get(report.exit_code, f"The night ended with exit code {report.exit_code}")
-    return ": ".join(filter(None, [failed, (report.error or "").rstrip(".")])) + "."
+    failed = how_it_failed(report)
+    return f"{': '.join(filter(None, [f'{failed[0].upper()}{failed[1:]}', (report.error or '').rstrip('.')]))}."
+
+
+def how_it_failed(report: Report) -> str:
+    """`the night failed on the way`: of a run that has a `failure`."""
+    return f"{subject(report)} {_FAILED.get(report.exit_code, f'ended with exit code {report.exit_code}')}"
 
 
 def concern(report: Report) -> str:
@@ -166,11 +173,22 @@ def _sentence(report: Report, clauses: Iterable[tuple[int, str, str, str, str, s
     return f"I{would}{also} {listed(parts)}{where}."
 
 
+def subject(report: Report) -> str:
+    """What a run is: `the night`, `the shift`, `this part of the night`."""
+    if report.whole:
+        return "the night"
+    return f"the {report.steps[0]}" if len(report.steps) == 1 else "this part of the night"
+
+
 def heading(report: Report) -> str:
-    """Which night this is."""
-    moment = to_datetime(report.as_of)
-    what = "Preview of the night" if report.dry_run else "Night"
-    return f"{what} of {moment:%Y-%m-%d %H:%M} UTC"
+    """Which night this is, or which part of one."""
+    return f"{kind(report)} {to_datetime(report.as_of):%Y-%m-%d %H:%M} UTC"
+
+
+def kind(report: Report) -> str:
+    """`Night of`, `Preview of the night of`, `Shift of`: what a moment follows."""
+    what = subject(report).replace("this part", "part")
+    return f"{f'Preview of {what}' if report.dry_run else what.removeprefix('the ').capitalize()} of"
 
 
 def did(step: StepReport, *, dry_run: bool) -> str:
@@ -301,9 +319,14 @@ def told(report: Report) -> list[str]:
 
 
 def nights_before(report: Report) -> str:
-    """`the last 7 nights`, `the last night`."""
-    nights = len(report.earlier)
-    return "the last night" if nights == 1 else f"the last {nights} nights"
+    """`the last 7 nights`, `the last night`; `the last 7 times` of a part of it."""
+    count, what = len(report.earlier), "night" if report.whole else "time"
+    return f"the last {what}" if count == 1 else f"the last {count} {what}s"
+
+
+def to_take_back(report: Report) -> str:
+    """What stands before the undo command."""
+    return f"To take {'this night' if report.whole else 'this'} back:"
 
 
 def farewell(report: Report) -> str:

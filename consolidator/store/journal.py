@@ -16,6 +16,7 @@ from consolidator.store.writing import NOTES
 
 NOTHING_WRITTEN: Mapping[int, tuple[str, str]] = {}
 _ROWS_AT_ONCE = 5_000
+_LOOKED_AT, _PAGE = 1_000, 20  # reports: of these the last of the same kind are sought
 
 
 def last_runs(conn: sa.Connection, limit: int) -> list[dict[str, Any]]:
@@ -24,15 +25,16 @@ def last_runs(conn: sa.Connection, limit: int) -> list[dict[str, Any]]:
     return [_run(conn, row) for row in conn.execute(query).all()]
 
 
-def earlier_totals(conn: sa.Connection, limit: int) -> list[dict[str, int]]:
-    """The totals of the last nights that were not undone, newest first: what a report is compared with."""
+def earlier_reports(conn: sa.Connection) -> Iterator[dict[str, Any]]:
+    """The reports of the last runs that were not undone, newest first, as documents."""
     query = (
         sa.select(runs.c.report)
         .where(runs.c.report.is_not(None), runs.c.undone_at.is_(None))
         .order_by(runs.c.started_at.desc(), runs.c.key.desc())
-        .limit(limit)
+        .limit(_LOOKED_AT)
+        .execution_options(yield_per=_PAGE)
     )
-    return [report["totals"] for report in conn.scalars(query) if report.get("totals")]
+    yield from conn.scalars(query)
 
 
 def run_document(conn: sa.Connection, key: int) -> dict[str, Any]:

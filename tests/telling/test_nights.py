@@ -181,3 +181,21 @@ def test_a_job_that_has_nothing_to_do_is_done_too(town: Town) -> None:
     assert town.job("collect", at=2).code == 0
     assert "was done for" in town.job("collect").out
     assert [(row.job, row.done_at is not None) for row in town.rows(ledger)] == [("collect", True)]
+
+
+def test_a_shift_by_day_is_called_one_and_compared_with_shifts(town: Town) -> None:
+    """Its heading and its averages are not those of nights, and nights are not compared with it."""
+    every: dict[str, Any] = {name: {"level": "detailed"} for name in ("consolidate", "shift")}
+    town.say(jobs={**every, "shift": {**every["shift"], "at": "12:00"}})
+    for at in (2, 3, 4):
+        anchor = f"2026-03-{at + 1:02}T10:00:00Z"
+        town.life.take(memory(f"At the dentist's for the {at}th time.", at - 1, temporal_anchor=anchor))
+        town.job(at=at)
+        town.job("shift", at=at + 0.2)
+    *_, night, shift = town.heard
+    assert (night["title"], shift["title"]) == ("Night of 2026-03-05 09:00 UTC", "Shift of 2026-03-05 13:48 UTC")
+    assert "average of the last 2 nights" in night["text"]
+    assert "average of the last 2 times" in shift["text"]
+    assert "To take this back:" in shift["text"]
+    assert (night["report"]["comparison"]["nights"], shift["report"]["comparison"]["nights"]) == (2, 2)
+    assert "night" not in shift["text"].lower()
