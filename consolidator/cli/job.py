@@ -138,7 +138,7 @@ def _said_of(fault: Exception) -> str:
     """What people hear of a failure that nobody foresaw: not what it says itself, which may hold memories."""
     if isinstance(fault, OSError) and fault.strerror:
         return fault.strerror
-    return f"a fault of this program ({type(fault).__name__}); its log says more"
+    return "a fault of this program; its log says more"
 
 
 def _say(line: str) -> None:

@@ -14,6 +14,7 @@ Style = Literal["plain", "bold", "code"]
 Kind = Literal["text", "heading", "item", "more"]
 
 _HEADING = re.compile(r"(#{1,6}) ")
+_WORD = re.compile(r"[a-z]+(?=\s)")
 _ITEM = re.compile(r"( *)- ")
 _TOKEN = re.compile(r"\\([!-/:-@\[-`{-~])|(`+)(.+?)(?<!`)\2(?!`)|(\*\*)|(.)", re.DOTALL)
 
@@ -78,6 +79,33 @@ def said(lines: Iterable[Line]) -> str:
     """What lines say, without any markup; a line that was cut is whole again."""
     text = "".join(("" if line.kind == "more" else "\n") + line.text for line in lines)
     return text.removeprefix("\n")
+
+
+def says_title(lines: Lines, title: str) -> bool:
+    """Whether lines begin with a title, or with what of it comes before a colon."""
+    return bool(lines) and _title_in(lines[0].text, title) > 0
+
+
+def without_title(lines: Lines, title: str) -> Lines:
+    """The lines, where a title stands beside them: they do not begin with it once more, unless they say only that."""
+    if not says_title(lines, title):
+        return lines
+    rest = lines[0].text[_title_in(lines[0].text, title) :].lstrip(",.:; ")
+    _, tail = lines[0].cut(len(lines[0].text) - len(rest))
+    if _WORD.match(rest):
+        tail = Line(spans=(Span(f"{rest[0].upper()}{tail.spans[0].text[1:]}", tail.spans[0].style), *tail.spans[1:]))
+    said = [replace(tail, kind="text"), *lines[1:]]
+    while said and said[0].empty:
+        del said[0]
+    return tuple(said) or lines
+
+
+def _title_in(text: str, title: str) -> int:
+    """How much of a line's beginning is a title."""
+    for said in (title, title.partition(": ")[0]):
+        if text.startswith(said) and not text[len(said) : len(said) + 1].isalnum():
+            return len(said)
+    return 0
 
 
 def _read_line(line: str) -> Line:

@@ -11,7 +11,7 @@ from typing import Any
 from consolidator.errors import BadInput
 from consolidator.notify.channels import Channel, OpenClawChannel, WebhookChannel
 from consolidator.notify.dialects import MARKDOWN, PLAIN
-from consolidator.notify.markup import Line, Lines, Span, read_markdown, read_text
+from consolidator.notify.markup import Line, Lines, Span, read_markdown, read_text, says_title, without_title
 from consolidator.notify.message import Message
 from consolidator.notify.send import way_of
 from consolidator.notify.split import split
@@ -58,12 +58,15 @@ def parcels_of(payload: Mapping[str, Any], channel: Channel, *, key: str, now: i
     """
     What is sent of a part: one parcel, or some where the channel now takes less than when the part was cut.
 
-    late: it comes so long after its night that it says which night it means. BadInput as `way_of`.
+    Where a title goes beside it, it does not begin with that too. late: it comes so long after its night that it says
+    which night it means. BadInput as `way_of`.
     """
     way = way_of(channel)
     body, title = str(payload["body"]), str(payload["title"])
     lines = read_markdown(body) if payload["form"] == "markdown" else read_text(body)
-    if late and not way.titled and title not in body:
+    if way.titled:
+        lines = without_title(lines, title) if payload.get("part") == 1 else lines
+    elif late and not says_title(lines, title):
         dated = (Line(spans=(Span(f"{title} (told late)", "bold"),)), Line(), *lines)
         lines = dated if _size_in(way)(dated) <= way.limit else lines
     for number, piece in enumerate(split(lines, way.limit, _size_in(way))):

@@ -18,7 +18,9 @@ from typing import Any
 
 from consolidator.instants import SECOND
 from consolidator.notify.channels import WebhookChannel
+from consolidator.notify.dialects import MARKDOWN
 from consolidator.notify.http import post
+from consolidator.notify.markup import read_markdown, without_title
 from consolidator.notify.outcome import Outcome
 from consolidator.notify.way import Parcel
 
@@ -51,9 +53,13 @@ def document_of(parcel: Parcel) -> dict[str, Any]:
         "level": payload.get("level"),
         "title": parcel.title,
         "text": parcel.text,
-        "markdown": payload.get("markdown"),
+        "markdown": _untitled(payload.get("markdown"), parcel.title),
         "report": payload.get("document"),
     }
+
+
+def _untitled(markdown: str | None, title: str) -> str | None:
+    return markdown and MARKDOWN.write(without_title(read_markdown(markdown), title))
 
 
 def _key(secret: str) -> bytes:

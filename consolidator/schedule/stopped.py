@@ -69,7 +69,7 @@ def again_message(names: Iterable[str], duty: Duty, *, now: int) -> Message | No
     names = sorted(names)
     if not names or duty.level == "errors":
         return None
-    said = sorted({_word_of(name) for name in names})
+    said = sorted({_word_of(name, duty.called) for name in names})
     return brief(
         name=_name("again", names, now),
         kind="stopped",
@@ -90,7 +90,9 @@ def _job_of(name: str) -> str:
     return rest.partition(":")[0] if kind == "unfinished" else "consolidate"
 
 
-def _word_of(name: str) -> str:
+def _word_of(name: str, called: str) -> str:
     kind, _, rest = name.partition(":")
     what = rest.partition(":")[0]
-    return _OVER_WORDS.get(kind) or (f"{what} is done" if kind == "unfinished" else f"{what} is no longer held back")
+    return _OVER_WORDS.get(kind) or (
+        f"the {called} is done" if kind == "unfinished" else f"{what} is no longer held back"
+    )

@@ -85,7 +85,7 @@ def send_to(port: int, name: str, level: str, *, scheme: str = "mailto", user: s
 
 
 def test_a_mail_holds_the_text_as_it_is_under_the_nights_title(post: Post) -> None:
-    """Whole, in every script."""
+    """Whole, in every script, and the title once."""
     box, port = post()
     assert send_to(port, "wild", "detailed") == DELIVERED
     (mail,) = box.mails
@@ -94,7 +94,9 @@ def test_a_mail_holds_the_text_as_it_is_under_the_nights_title(post: Post) -> No
     assert mail["subject"] == message.title
     assert mail["to"] == "ada@mail.example"
     assert mail.get_content_type() == "text/plain"
-    assert mail.get_content().rstrip().splitlines() == message.text.splitlines()
+    first, *rest = message.text.splitlines()
+    assert first.startswith(f"{message.title}, run ")
+    assert mail.get_content().rstrip().splitlines() == [f"Run {first.rpartition(' ')[2]}", *rest]
 
 
 def test_a_mail_that_is_refused_is_a_failure(post: Post) -> None:

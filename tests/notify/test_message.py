@@ -6,12 +6,19 @@ from typing import Any
 import pytest
 
 from consolidator.errors import BadInput
-from consolidator.notify.message import LEVELS, facts, message_of
+from consolidator.notify.brief import brief, digest_message
+from consolidator.notify.channels import Channel, FileChannel, StdoutChannel, WebhookChannel
+from consolidator.notify.message import LEVELS, Message, facts, message_of
 from consolidator.notify.parts import MOST_PARTS, parcels_of, parts_of
+from consolidator.notify.send import way_of
+from consolidator.notify.webhook import document_of
 from consolidator.report import Report
+from consolidator.schedule.stopped import stopped_message
+from consolidator.schedule.watch import Finding
 from tests.notify.conftest import NOW
 from tests.notify.kinds import APPRISE, apprise, openclaw, webhook
 from tests.notify.nights import NIGHTS, TEXTS, WILD, failed, huge, partly, preview, quiet
+from tests.report.weeks import busy_week
 
 MEMORY_TEXT = [text[:12].strip() for text in [*TEXTS.values(), *WILD.values()]]
 
@@ -167,6 +174,43 @@ def test_a_message_that_comes_late_says_which_night_it_means() -> None:
         (payload,) = parts_of(message, channel)
         (parcel,) = parcels_of(payload, channel, key="key", now=NOW, late=True)
         assert parcel.text.startswith(begins)
+
+
+MESSAGES: dict[str, Message | None] = {
+    **{f"{name} {level}": message_of(NIGHTS[name](), level=level) for name in ("sound", "failed") for level in LEVELS},
+    **{f"week {level}": digest_message(busy_week(), name="week", level=level) for level in ("summary", "detailed")},
+    "purge": brief(
+        name="p", kind="purge", title="The purge of 1 May", level="errors", lines=["The purge of 1 May: no"]
+    ),
+    "stopped": stopped_message([Finding("a:b", "shift", "it stopped", "it stopped")], now=NOW),
+    "title alone": brief(name="t", kind="test", title="It happens again", level="errors", lines=["It happens again."]),
+}
+CHANNELS: dict[str, Channel] = {
+    **{name: apprise(url) for name, url in APPRISE.items()},
+    "webhook": webhook("https://example.org/hook"),
+    "openclaw": openclaw(via="message", channel="signal", to="1"),
+    "file": FileChannel(type="file", path="messages.txt"),
+    "stdout": StdoutChannel(type="stdout"),
+}
+
+
+@pytest.mark.parametrize("name", [name for name, message in MESSAGES.items() if message])
+@pytest.mark.parametrize("to", CHANNELS)
+@pytest.mark.parametrize("late", [False, True])
+def test_a_title_is_said_once_in_every_channel(name: str, to: str, late: bool) -> None:
+    """Beside the text or at its beginning; and what stands beside it leaves nothing else of the text out."""
+    message, channel = MESSAGES[name], CHANNELS[to]
+    assert message
+    first, *_ = parts_of(message, channel)
+    (parcel, *_) = parcels_of(first, channel, key="key", now=NOW, late=late)
+    texts = [parcel.text]
+    if isinstance(channel, WebhookChannel):
+        texts.append(str(document_of(parcel)["markdown"]))
+    heading = message.title.partition(": ")[0]
+    for text in texts:
+        said = text.replace("\\", "").count(heading)
+        assert said == 0 or name == "title alone" if way_of(channel).titled else said <= 1
+        assert text.strip()
 
 
 def test_a_part_fits_its_channel_however_that_was_set_anew() -> None:

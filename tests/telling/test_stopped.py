@@ -25,7 +25,7 @@ def test_a_night_that_is_done_no_more_is_told_by_another_job(town: Town) -> None
     assert town.life("doctor").code == 0
     assert town.job("shift", at=3.3).code == 0
     (told,) = stopped(town)
-    assert told.startswith("Something stopped happening: The night was due at 2026-03-04 03:30 UTC and is not done")
+    assert told.startswith("The night was due at 2026-03-04 03:30 UTC and is not done")
     for at in (3.4, 4.3, 7.3):
         town.job("shift", at=at)
     assert len(stopped(town)) == 1
@@ -52,7 +52,7 @@ def test_a_word_when_it_happens_again(town: Town) -> None:
     begun(town)
     town.job("shift", at=3.3)
     assert town.job(at=3.35).code == 0
-    assert stopped(town)[1:] == ["It happens again: consolidate is done."]
+    assert stopped(town)[1:] == ["The night is done."]
     assert town.job(at=3.9).code == 0  # the next night's time has come
     town.job("shift", at=4.3)
     assert len(stopped(town)) == 2
@@ -86,7 +86,7 @@ def test_nights_that_decide_nothing_are_seen_in_what_they_left(town: Town) -> No
         town.life.take(rated(f"m{number}", f"t{number}", "never taken in", number - 0.2))
         assert town.job(at=number + 0.8).code == 0
     (told,) = stopped(town)
-    assert told.startswith("Something stopped happening: 3 nights in a row decided nothing in {}, though memories were")
+    assert told.startswith("3 nights in a row decided nothing in {}, though memories were")
     town.life.take(rated("m", "t", "one", 4.9))
     assert town.job(at=5.8).code == 0
     assert len(stopped(town)) == 1
