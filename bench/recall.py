@@ -39,10 +39,10 @@ from consolidator.store.vectors import Pin, pin_of
 BUDGETS = (Budget(words=75), Budget(words=150), Budget(words=300), Budget(limit=10))
 GRID: dict[str, tuple[float, ...]] = {
     "words": (0.2, 0.3, 0.4),
-    "names": (0.0, 0.1, 0.2),
-    "times": (0.0, 0.2),
+    "names": (0.0, 0.1, 0.2, 0.3),
+    "times": (0.0, 0.3, 0.5, 0.7),
     "echo": (0.0, 0.2),
-    "stretch": (0.0, 0.3, 0.5, 0.7),
+    "stretch": (0.0, 0.4, 0.6, 0.8),
 }
 NOW = parse_instant("2026-01-01T00:00:00Z")
 
@@ -191,7 +191,7 @@ def found(each: Conversation, asked: Asked, scores: Any, *, diverse: bool, budge
 
 
 def chosen_on(conversations: list[Conversation]) -> Weights:
-    """The weights that find most within 150 words and at 10, one after another, twice around, from none at all."""
+    """The weights that find most within all budgets together, one after another, twice around, from none at all."""
     weights = Weights(words=0.3, names=0.0, times=0.0, echo=0.0, stretch=0.0)
     for _ in range(2):
         for name, values in GRID.items():
@@ -214,9 +214,9 @@ def sum_found(each: Conversation, weights: Weights) -> float:
     for asked in each.asked:
         order = np.argsort(-scored(each, asked, weights), kind="stable")[:40]
         sizes = np.cumsum([len(each.contents[place].split()) for place in order])
-        for most in (int(np.searchsorted(sizes, 150, side="right")), 10):
+        for most in (*np.searchsorted(sizes, (75, 150, 300), side="right").tolist(), 10):
             seen = set().union(*(each.evidence[place] for place in order[:most]))
-            total += len(asked.evidence & seen) / len(asked.evidence) / 2
+            total += len(asked.evidence & seen) / len(asked.evidence) / 4
     each.known[weights] = total
     return total
 

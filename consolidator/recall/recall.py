@@ -17,7 +17,7 @@ from consolidator.recall.need import no_need
 from consolidator.recall.scoring import FULL, USUAL, Parts, Weights, echoed, own, together
 from consolidator.recall.spreading import LEAST_SEED, activations
 from consolidator.recall.terms import names_in, terms
-from consolidator.recall.times import named, times_in
+from consolidator.recall.times import nearness, times_in
 from consolidator.store.engine import Store
 from consolidator.store.recall import Row, Shelf, links_from, rows_of, shelf_of
 from consolidator.store.tables import scopes
@@ -158,13 +158,13 @@ def parts_of(
     """What the scores of a shelf's rows are made of; -inf as meaning where a row may not be recalled."""
     index = shelf.index
     bm25, ideal = index.words(terms(query))
-    by_words = bm25 / np.float32(max(float(bm25[eligible].max(initial=0.0)), ideal / 2, 1e-9))
+    by_words = bm25 / np.float32(max(float(bm25[eligible].max(initial=0.0)), ideal, 1e-9))
     if vector is None:
         meaning = np.zeros(len(index), np.float32)
     else:
         meaning = echoed(index, vector, index.meaning(vector), eligible, weights.echo)
     names = np.isin(index.first_terms, index.numbers(names_in(query))).astype(np.float32)
-    times = named(times_in(query, now=now, zone=zone), index.said_at).astype(np.float32)
+    times = nearness(times_in(query, now=now, zone=zone), index.said_at, zone=zone)
     return Parts(np.where(eligible, meaning, -np.inf).astype(np.float32), by_words, names, times)
 
 

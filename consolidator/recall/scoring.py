@@ -16,17 +16,18 @@ class Weights(NamedTuple):
     """
     What each part counts beside meaning, which counts 1.
 
-    words: BM25 as a share of the best that any memory has. names: the memory begins with a name of the question.
-    times: it was said in a time that the question names. echo: how far the question is moved to its best answer.
+    words: BM25 as a share of what a short text with all words of the question would have, or of the best if that has
+    more. names: the memory begins with a name of the question. times: how near to a time that the question names it
+    was said. echo: how far the question is moved to its best answer.
     stretch: the best of all that was said with it, in one sitting.
     recency, importance: off, unless asked for.
     """
 
     words: float = 0.3
-    names: float = 0.1
-    times: float = 0.2
+    names: float = 0.2
+    times: float = 0.5
     echo: float = 0.2
-    stretch: float = 0.5
+    stretch: float = 0.6
     recency: float = 0.0
     importance: float = 0.0
 

@@ -12,7 +12,7 @@ from consolidator.recall.need import no_need
 from consolidator.recall.scoring import USUAL, together
 from consolidator.recall.spreading import MOST_LINKS, Link, activations
 from consolidator.recall.terms import names_in, terms
-from consolidator.recall.times import named, times_in
+from consolidator.recall.times import HALVED_AFTER, nearness, times_in
 
 NOW = parse_instant("2026-05-20T12:00:00Z")
 HOUR = 3_600_000_000
@@ -56,10 +56,23 @@ def test_any_text(text: str) -> None:
         ("What happened in March?", "2025-03-09T10:00:00Z", True),
         ("What happened in March 2026?", "2025-03-09T10:00:00Z", False),
         ("What may she like?", "2025-05-09T10:00:00Z", False),
-        ("What was it on 2025-05-09?", "2025-05-20T10:00:00Z", True),
+        ("What did Jan say?", "2025-01-09T10:00:00Z", False),
+        ("What was it on 2025-05-09?", "2025-05-09T23:00:00Z", True),
+        ("What was it on 2025-05-09?", "2025-05-10T01:00:00Z", False),
+        ("What did she begin on 3 June, 2024?", "2024-06-03T10:00:00Z", True),
+        ("What did she begin on 3 June, 2024?", "2024-07-03T10:00:00Z", False),
+        ("What was said on Aug 15th?", "2023-08-15T10:00:00Z", True),
+        ("What was said on December 1,2023?", "2023-12-01T10:00:00Z", True),
+        ("What was there on 31 June 2024?", "2024-06-30T10:00:00Z", False),
+        ("Was war am 3. März 2024?", "2024-03-03T10:00:00Z", True),
+        ("Was war am 3.3.2024?", "2024-03-03T10:00:00Z", True),
+        ("2024年3月3日去了哪里?", "2024-03-03T10:00:00Z", True),
+        ("2024年3月に何をした?", "2024-03-20T10:00:00Z", True),
+        ("昨日は何をした?", "2026-05-19T10:00:00Z", True),
         ("Who came in 2024?", "2024-12-31T10:00:00Z", True),
         ("What did I say yesterday?", "2026-05-19T10:00:00Z", True),
         ("What did I say yesterday?", "2026-05-20T10:00:00Z", False),
+        ("What did I say two weeks ago?", "2026-05-06T10:00:00Z", True),
         ("What was last week?", "2026-05-12T10:00:00Z", True),
         ("And last year?", "2025-01-01T00:00:00Z", True),
     ],
@@ -67,7 +80,18 @@ def test_any_text(text: str) -> None:
 def test_times(question: str, said: str, held: bool) -> None:
     """A time in a question is that of what was said then."""
     times = times_in(question, now=NOW, zone="UTC")
-    assert named(times, np.array([parse_instant(said)])).tolist() == [held]
+    near = nearness(times, np.array([parse_instant(said)]), zone="UTC")
+    assert (near == 1).tolist() == [held]
+
+
+def test_near_a_time() -> None:
+    """What was said before or after a named time is the nearer the more it counts, whichever of several is nearest."""
+    times = times_in("What was on 2026-05-10, in 2024 and in May 2024?", now=NOW, zone="UTC")
+    after = parse_instant("2026-05-11T00:00:00Z") - 1
+    before = parse_instant("2026-05-10T00:00:00Z")
+    later = parse_instant("2025-01-01T00:00:00Z") - 1
+    said = np.array([after, after + HALVED_AFTER, before - HALVED_AFTER, after + 2 * HALVED_AFTER, later, 0])
+    assert nearness(times, said, zone="UTC").tolist() == pytest.approx([1, 0.5, 0.5, 0.25, 1, 0])
 
 
 def test_stretches() -> None:
@@ -77,7 +101,7 @@ def test_stretches() -> None:
     stretches = index.stretches()
     assert stretches[1] == stretches[2] != stretches[0] == stretches[3]
     scores = together(np.array([0, 0, 1, 0], np.float32), stretches, USUAL)
-    assert scores.tolist() == [0, 0.5, 1.5, 0]
+    assert scores.tolist() == pytest.approx([0, USUAL.stretch, 1 + USUAL.stretch, 0])
 
 
 def test_a_long_text_does_not_win_by_length() -> None:
