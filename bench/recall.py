@@ -1,40 +1,36 @@
 """
-Recall: how much of what answers a question is found within a budget, and how fast.
+Recall: how much of what answers a question is found within a budget. (How fast: `recall_speed.py`.)
 
 found: the share of a question's evidence that the recalled memories hold, of the evidence that any memory holds, as a
 mean over questions. Every constant that was chosen is chosen anew on the other conversations, for each conversation
 that is scored. Nothing is asserted.
 
-    .venv/bin/python bench/recall.py --data FOLDER      (of *.memories.jsonl and *.questions.jsonl)
-    .venv/bin/python bench/recall.py --speed [--rows 100000]
+    make bench-recall
+    .venv/bin/python bench/recall.py [--data FOLDER]      (of *.memories.jsonl and *.questions.jsonl)
 """
 
 import argparse
-import gc
 import io
 import json
 import tempfile
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 
 from consolidator.embedding.fill import embed_missing
 from consolidator.embedding.minilm import MiniLM
 from consolidator.exchange.intake import import_lines
 from consolidator.instants import parse_instant
-from consolidator.laws.clock import Rates
 from consolidator.recall.choosing import Budget, diversified, fitting
-from consolidator.recall.recall import parts_of, recall
+from consolidator.recall.recall import parts_of
 from consolidator.recall.scoring import FULL, USUAL, Parts, Weights, own, together
-from consolidator.scopes import EMPTY, canonical
+from consolidator.scopes import canonical
 from consolidator.store.engine import Store, open_store
 from consolidator.store.recall import rows_of, shelf_of
-from consolidator.store.tables import embeddings, identities, memories, meta, scopes
-from consolidator.store.vectors import Pin, pin_of
+from consolidator.store.tables import scopes
+from consolidator.store.vectors import pin_of
 
 BUDGETS = (Budget(words=75), Budget(words=150), Budget(words=300), Budget(limit=10))
 GRID: dict[str, tuple[float, ...]] = {
@@ -74,17 +70,13 @@ class Conversation:
 def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path)
-    parser.add_argument("--speed", action="store_true")
-    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--data", type=Path, default=Path(__file__).parents[2] / "shared" / "data" / "locomo")
     chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="consolidator-bench.") as folder:
-        if chosen.data:
-            with open_store(str(Path(folder) / "data.db"), mode="create") as store:
-                tell_found([prepare(store, file) for file in sorted(chosen.data.glob("*.memories.jsonl"))])
-        if chosen.speed:
-            with open_store(str(Path(folder) / "speed.db"), mode="create") as store:
-                tell_speed(store, chosen.rows)
+    with (
+        tempfile.TemporaryDirectory(prefix="consolidator-bench.") as folder,
+        open_store(str(Path(folder) / "data.db"), mode="create") as store,
+    ):
+        tell_found([prepare(store, file) for file in sorted(chosen.data.glob("*.memories.jsonl"))])
 
 
 def prepare(store: Store, file: Path) -> Conversation:
@@ -219,94 +211,6 @@ def sum_found(each: Conversation, weights: Weights) -> float:
             total += len(asked.evidence & seen) / len(asked.evidence) / 4
     each.known[weights] = total
     return total
-
-
-_SAID = (
-    "tea train house book garden letter doctor meeting Monday morning river winter green small old early likes wants "
-    "reads keeps sold bought meets moved plays two three seven paint violin market harbour cousin lemon bridge"
-)
-WORDS = _SAID.split()
-
-
-def tell_speed(store: Store, count: int) -> None:
-    """Recalls in one process, after the first; the embedder aside, and with it."""
-    rng = np.random.default_rng(7)
-    vocabulary = np.array([*WORDS, *(f"name{number}" for number in range(20_000))])
-    fill(store, count, rng, vocabulary)
-    gc.collect()
-    process = psutil.Process()
-    model = MiniLM()
-    asked = [" ".join(rng.choice(WORDS, 4)) + f" name{rng.integers(20_000)}?" for _ in range(130)]
-
-    class Known:
-        """Vectors that are known already."""
-
-        model, dimension, local = MiniLM.model, MiniLM.dimension, True
-
-        def __init__(self) -> None:
-            self.known = dict(zip(asked, model.queries(asked), strict=True))
-
-        def queries(self, some: Any) -> Any:
-            """Those of the questions."""
-            return np.stack([self.known[each] for each in some])
-
-        passages = queries
-
-    known = Known()
-    before = process.memory_info().rss / 1e6
-    for name, embedder in (("embedder aside", known), ("with the embedder", model)):
-        walls, cpus = [], []
-        for question in asked:
-            began, used = time.perf_counter(), time.process_time()
-            recall(store, EMPTY, question, now=NOW, embedder=embedder, rates=Rates(), limit=10)
-            walls.append(time.perf_counter() - began)
-            cpus.append(time.process_time() - used)
-        if name == "embedder aside":
-            print(f"{count:,} memories: the first recall {walls[0]:.1f} s")
-        wall, cpu = np.array(walls[30:]) * 1e3, np.array(cpus[30:]) * 1e3
-        print(
-            f"{name}: median {np.median(wall):.1f} ms, 99 % {np.quantile(wall, 0.99):.1f} ms "
-            f"(its own time {np.median(cpu):.1f} and {np.quantile(cpu, 0.99):.1f} ms)"
-        )
-    print(f"memory grown by {process.memory_info().rss / 1e6 - before:.0f} MB")
-
-
-def fill(store: Store, count: int, rng: Any, vocabulary: Any) -> None:
-    """A scope of so many memories of 6 to 24 words, with vectors of no meaning."""
-    plain = {
-        "scope_key": 1, "type": "fact", "source": "bench", "base_strength": 1.0, "base_at": NOW, "strength": 1.0,
-        "strength_at": NOW,
-    }  # fmt: skip
-    dimension = MiniLM.dimension
-    with store.write() as conn:
-        conn.execute(scopes.insert().values(key=1, scope=EMPTY))
-        for name, value in (("embedding_model", MiniLM.model), ("embedding_dimension", str(dimension))):
-            conn.execute(meta.insert().values(name=name, value=value))
-        for start in range(1, count + 1, 10_000):
-            keys = range(start, min(start + 10_000, count + 1))
-            vectors = rng.standard_normal((len(keys), dimension)).astype("<f4")
-            vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-            conn.execute(identities.insert(), [{"key": key, "scope_key": 1, "hash": f"{key:064x}"} for key in keys])
-            texts = [" ".join(rng.choice(vocabulary, rng.integers(6, 25))) + f" {key}." for key in keys]
-            rows = [
-                plain | {"key": key, "content": text, "created_at": NOW - (count - key) * 300_000_000}
-                for key, text in zip(keys, texts, strict=True)
-            ]
-            conn.execute(memories.insert(), rows)
-            conn.execute(
-                embeddings.insert(),
-                [
-                    {"memory_key": key, "model": MiniLM.model, "dimension": dimension, "vector": row.tobytes()}
-                    for key, row in zip(keys, vectors, strict=True)
-                ],
-            )
-    assert pin_of_store(store) is not None
-
-
-def pin_of_store(store: Store) -> Pin | None:
-    """What the store is pinned to."""
-    with store.read() as conn:
-        return pin_of(conn)
 
 
 if __name__ == "__main__":

@@ -100,14 +100,13 @@ def vectors_of(
     query = (
         sa.select(memories.c.key, sa.type_coerce(embeddings.c.vector, sa.types.NullType()))
         .join(embeddings, embeddings.c.memory_key == memories.c.key)
-        .where(memories.c.scope_key == scope_key)
         .where(embeddings.c.model == pinned.model, embeddings.c.dimension == pinned.dimension)
     )
     if keys is None:
-        query = query.where(memories.c.status == "active")
-    else:
+        query = query.where(memories.c.scope_key == scope_key, memories.c.status == "active")
+    else:  # read by key: by an index over the scope, each memory of it would be looked for among the keys
         asked = keyed(conn, key=keys)
-        query = query.join(asked, asked.c.key == memories.c.key)
+        query = query.join(asked, asked.c.key == memories.c.key).where(memories.c.scope_key + 0 == scope_key)
     found: list[int] = []
     buffer = bytearray()
     with conn.execute(query.execution_options(stream_results=True)) as rows:
