@@ -1,7 +1,7 @@
 """Instants: whole microseconds since 1970-01-01 UTC inside, RFC 3339 text with an offset outside."""
 
 import re
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 
 MICROSECOND = 1
 SECOND = 1_000_000
@@ -45,6 +45,11 @@ def format_instant(instant: int) -> str:
     moment = to_datetime(instant)
     precision = "milliseconds" if instant % 1000 == 0 else "microseconds"
     return moment.replace(tzinfo=None).isoformat(timespec=precision) + "Z"
+
+
+def when(instant: int, zone: tzinfo, form: str = "%Y-%m-%d %H:%M %Z") -> str:
+    """A time as it is there, e.g. 2026-12-01 03:30 EET."""
+    return to_datetime(instant).astimezone(zone).strftime(form)
 
 
 def is_date(text: str) -> bool:

@@ -35,7 +35,7 @@ def collect(
     """
     session: Session = ctx.obj
     now = clock()
-    level = level_of(session, report)
+    level, zone = level_of(session, report), session.settings.time_zone
     wanted = scope_text(scope)
     from consolidator.night import collect_batches
     from consolidator.store.find import find_scopes
@@ -50,15 +50,15 @@ def collect(
             now=now,
             rates=session.rates,
             wall_clock=clock,
-            describe=lambda result: as_document(report_of(store, result, earlier)),
+            describe=lambda result: as_document(report_of(store, result, earlier, zone)),
             means=means,
             scopes=None if wanted is None else [wanted],
         )
         if result is not None:
-            return tell(store, result, earlier, level=level, decisions=decisions, json=json)
+            return tell(store, result, earlier, time_zone=zone, level=level, decisions=decisions, json=json)
         if json:
             nothing = Result(Plan(store.store_id, now, ("merge",), ()))
-            emit_json(as_document(report_of(store, nothing, earlier)))
+            emit_json(as_document(report_of(store, nothing, earlier, zone)))
         elif level != "off":
             emit("No batch is under way.")
     return 0

@@ -74,7 +74,7 @@ def do_job(session: Session, name: str, again: bool = False, *, watch: bool = Tr
             audience.no_store(gone)
             raise
         with store, session.means() as means:
-            telling = Telling(audience, store, means, _reports(store), watch)
+            telling = Telling(audience, store, means, _reports(store, duty.zone.key), watch)
             work = Work(
                 store=store,
                 duty=duty,
@@ -117,7 +117,7 @@ def send_messages(session: Session, url: str, *, watch: bool) -> int:
     return 0
 
 
-def _reports(store: "Store") -> "Callable[[Result], Report]":
+def _reports(store: "Store", time_zone: str) -> "Callable[[Result], Report]":
     """Makes the report of a night from its result, once of each."""
     from consolidator.cli.telling import earlier_of, report_of
 
@@ -128,7 +128,7 @@ def _reports(store: "Store") -> "Callable[[Result], Report]":
         if not earlier:  # before the run's own report is kept
             earlier.append(earlier_of(store, result.plan.steps))
         if not made or made[-1][0] is not result:
-            made.append((result, report_of(store, result, earlier[0])))
+            made.append((result, report_of(store, result, earlier[0], time_zone)))
         return made[-1][1]
 
     return report

@@ -72,7 +72,7 @@ def run(
     """
     session: Session = ctx.obj
     now = moment(as_of, ahead=dry_run)
-    level = level_of(session, report)
+    level, zone = level_of(session, report), session.settings.time_zone
     chosen = STEPS if steps is None else many_of("--steps", steps, STEPS)
     wanted = scope_text(scope)
     scopes = None if wanted is None else [wanted]
@@ -103,7 +103,7 @@ def run(
                     now=now,
                     rates=session.rates,
                     wall_clock=clock,
-                    describe=lambda result: as_document(report_of(store, result, earlier)),
+                    describe=lambda result: as_document(report_of(store, result, earlier, zone)),
                     scopes=scopes,
                     steps=chosen,
                     means=means,
@@ -112,7 +112,7 @@ def run(
                 )
         if out:
             _keep(result, out)
-        return tell(store, result, earlier, level=level, decisions=decisions, json=json, out=out)
+        return tell(store, result, earlier, time_zone=zone, level=level, decisions=decisions, json=json, out=out)
 
 
 def apply(
@@ -134,7 +134,7 @@ def apply(
         consolidate apply tonight.json
     """
     session: Session = ctx.obj
-    level = level_of(session, report)
+    level, zone = level_of(session, report), session.settings.time_zone
     saved = load(plan)
     if saved.as_of > clock():
         raise BadInput(f"{plan}: is for {format_instant(saved.as_of)}, which lies in the future; apply it then")
@@ -148,10 +148,10 @@ def apply(
                 saved,
                 vector_of=means.local_vector_of(store),
                 wall_clock=clock,
-                describe=lambda result: as_document(report_of(store, result, earlier)),
+                describe=lambda result: as_document(report_of(store, result, earlier, zone)),
                 progress=lambda _done, _all: advance(1),
             )
-        return tell(store, result, earlier, level=level, decisions=decisions, json=json)
+        return tell(store, result, earlier, time_zone=zone, level=level, decisions=decisions, json=json)
 
 
 def _turn(session: Session, store: "Store", now: int) -> "Turn":

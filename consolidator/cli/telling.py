@@ -43,7 +43,7 @@ def earlier_of(store: "Store", steps: Sequence[str]) -> list[dict[str, int]]:
         return [report["totals"] for report in islice(same, NIGHTS)]
 
 
-def report_of(store: "Store", result: Result, earlier: Sequence[dict[str, int]]) -> "Report":
+def report_of(store: "Store", result: Result, earlier: Sequence[dict[str, int]], time_zone: str | None) -> "Report":
     from consolidator.report import build
     from consolidator.store.journal import without_forgotten
 
@@ -57,6 +57,7 @@ def report_of(store: "Store", result: Result, earlier: Sequence[dict[str, int]])
         exit_code=result.exit_code,
         history=earlier,
         error=result.error,
+        time_zone=time_zone or "UTC",
     )
 
 
@@ -71,6 +72,7 @@ def tell(
     result: Result,
     earlier: Sequence[dict[str, int]],
     *,
+    time_zone: str | None,
     level: str,
     decisions: bool,
     json: bool,
@@ -79,7 +81,7 @@ def tell(
     """Print what a night did, and return its exit code."""
     from consolidator.report import render
 
-    report = report_of(store, result, earlier)
+    report = report_of(store, result, earlier, time_zone)
     listed = list(_decisions(store, result)) if decisions else []
     left = list(_undecided(result)) if decisions else []
     if json:

@@ -63,7 +63,7 @@ def parcels_of(payload: Mapping[str, Any], channel: Channel, *, key: str, now: i
     """
     way = way_of(channel)
     body, title = str(payload["body"]), str(payload["title"])
-    lines = read_markdown(body) if payload["form"] == "markdown" else read_text(body)
+    lines: Lines = read_markdown(body) if payload["form"] == "markdown" else read_text(body)
     if way.titled:
         lines = without_title(lines, title) if payload.get("part") == 1 else lines
     elif late and not says_title(lines, title):

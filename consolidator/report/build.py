@@ -33,13 +33,14 @@ def build(
     exit_code: int,
     history: Sequence[Mapping[str, int]] = (),
     error: str | None = None,
+    time_zone: str = "UTC",
 ) -> Report:
     """
     The report of a night: one pass over its decisions.
 
     outcomes: by scope key; in a dry run a missing one means that all counts as applied, else that what was
     decided for the scope was not reached. history: totals of earlier runs of these steps, newest first. error: one line
-    without memory text.
+    without memory text. time_zone: in which times are told.
     """
     scopes = tuple(_scope(scope, _outcome(scope, outcomes, dry_run), plan.steps) for scope in plan.scopes)
     totals = dict.fromkeys(TOTALS, 0)
@@ -59,6 +60,7 @@ def build(
         earlier=tuple(whole_totals(night) for night in history[:NIGHTS]),
         error=short(error),
         steps=tuple(plan.steps),
+        time_zone=time_zone,
     )
 
 

@@ -47,7 +47,13 @@ class Digest:
 
 
 def digest(
-    reports: Iterable[Report], *, nights: int, until: int, attendance: Mapping[str, Attendance], scopes: Sequence[str]
+    reports: Iterable[Report],
+    *,
+    nights: int,
+    until: int,
+    attendance: Mapping[str, Attendance],
+    scopes: Sequence[str],
+    time_zone: str = "UTC",
 ) -> Digest:
     """
     The digest of reports that reach back over this span and, to compare with, some before it.
@@ -72,6 +78,7 @@ def digest(
         totals=_totals(parts),
         scopes=tuple(_added(of_scope) for of_scope in by_scope.values() if of_scope),
         earlier=tuple(earlier),
+        time_zone=time_zone,
     )
     return Digest(nights, until, added, attendance, sum(report.exit_code in FAILED for report in mine))
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from consolidator.instants import format_instant, to_datetime
+from consolidator.instants import format_instant, when
 from consolidator.report import words
 from consolidator.report.digest import Attendance, Digest
 from consolidator.report.markdown import plain
@@ -25,7 +25,7 @@ class Line(NamedTuple):
 
 def heading(digest: Digest) -> str:
     """Which nights these are."""
-    return f"{_span(digest)} up to {to_datetime(digest.until):%Y-%m-%d}"
+    return f"{_span(digest)} up to {when(digest.until, digest.added.zone, '%Y-%m-%d')}"
 
 
 def problem(digest: Digest) -> str:

@@ -24,6 +24,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "exit": report.exit_code,
         "error": report.error,
         "steps": list(report.steps),
+        "time_zone": report.time_zone,
         "totals": dict(report.totals),
         "scopes": [
             {
@@ -67,6 +68,7 @@ def from_json(document: Mapping[str, Any]) -> Report:
             earlier=tuple(map(whole_totals, (document.get("comparison") or {}).get("earlier", ()))),
             error=short(document.get("error")),
             steps=steps_of(document),
+            time_zone=str(document.get("time_zone", "UTC")),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadInput(

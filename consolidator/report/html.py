@@ -42,14 +42,14 @@ class Tile:
 
 def html(report: Report, level: str) -> str:
     """The report at a level that has something to say."""
-    problem, moment = words.problem(report), to_datetime(report.as_of)
+    problem, moment = words.problem(report), to_datetime(report.as_of).astimezone(report.zone)
     return _page().render(
         report=report,
         words=words,
         detailed=level == "detailed",
         problem=problem,
         brief="" if level == "errors" else words.work(report) if problem else words.summary(report),
-        moment=f"{moment.day} {moment:%B %Y}, {moment:%H:%M} UTC",
+        moment=f"{moment.day} {moment:%B %Y}, {moment:%H:%M %Z}",
         tiles=[] if level == "errors" else [_tile(report, name) for name in words.told(report)],
         chart=(_CHART_WIDTH, _CHART_HEIGHT),
         shown_stale=_STALE,

@@ -7,6 +7,7 @@ Every text in it is one harmless line of bounded length, so each rendering only 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
+from zoneinfo import ZoneInfo
 
 from consolidator.asked import NOTHING_ASKED, Asked
 from consolidator.plan import STEPS, TOTALS
@@ -90,7 +91,7 @@ class Report:
     One night, or a part of one. run_id: None in a dry run. totals: exactly the names of `plan.TOTALS`.
 
     earlier: the totals of up to seven runs of the same steps before, the newest first. error: what ended the night.
-    steps: those it was asked for.
+    steps: those it was asked for. time_zone: in which it tells its time.
     """
 
     run_id: str | None
@@ -102,11 +103,20 @@ class Report:
     earlier: tuple[Mapping[str, int], ...] = ()
     error: str | None = None
     steps: tuple[str, ...] = STEPS
+    time_zone: str = "UTC"
 
     @property
     def whole(self) -> bool:
         """Whether it is a night; else it is a part of one, as the shift by day is."""
         return set(STEPS) - _PERHAPS <= set(self.steps)
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The zone of its times; UTC where this machine does not know it."""
+        try:
+            return ZoneInfo(self.time_zone)
+        except (KeyError, ValueError, OSError):
+            return ZoneInfo("UTC")
 
     @property
     def average(self) -> Mapping[str, float]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import floor, log10
 
 from consolidator.asked import Asked
-from consolidator.instants import to_datetime
+from consolidator.instants import when
 from consolidator.plan import STEPS
 from consolidator.report.merging import TO_ASK, WAITING
 from consolidator.report.report import NIGHTS, SEEN, Example, Report, ScopeReport, StepReport
@@ -182,7 +182,7 @@ def subject(report: Report) -> str:
 
 def heading(report: Report) -> str:
     """Which night this is, or which part of one."""
-    return f"{kind(report)} {to_datetime(report.as_of):%Y-%m-%d %H:%M} UTC"
+    return f"{kind(report)} {when(report.as_of, report.zone)}"
 
 
 def kind(report: Report) -> str:

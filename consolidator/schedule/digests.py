@@ -41,7 +41,7 @@ def digest_of(store: Store, duty: Duty, night: Duty | None, settings: Settings, 
             since = end_of(first, zone)
             missed = {date_of(day, zone) for day, at in due.items() if day == first or at > since} - days
         attendance[scope] = Attendance(len(days), tuple(sorted(missed)))
-    return digest(reports, nights=nights, until=now, attendance=attendance, scopes=scopes)
+    return digest(reports, nights=nights, until=now, attendance=attendance, scopes=scopes, time_zone=duty.zone.key)
 
 
 def _due(night: Duty, since: int, until: int) -> Mapping[str, int]:

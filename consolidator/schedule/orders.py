@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from consolidator.errors import BadInput, StoreUnreachable
-from consolidator.instants import to_datetime
+from consolidator.instants import when
 from consolidator.schedule.calendar import due_after
 from consolidator.settings.duty import Duty, duties, local_zone
 from consolidator.settings.jobs import JobName
@@ -70,8 +70,3 @@ def insist_on_stores(orders: Orders) -> None:
 def next_due(duty: Duty, now: int) -> int:
     """When a job is due after now."""
     return next(due_after(duty.cron, duty.zone, now)).at
-
-
-def when(instant: int, zone: ZoneInfo, form: str = "%Y-%m-%d %H:%M %Z") -> str:
-    """A time as it is there, e.g. 2026-12-01 03:30 EET."""
-    return to_datetime(instant).astimezone(zone).strftime(form)

@@ -17,10 +17,10 @@ from typing import Any
 
 import consolidator
 from consolidator.errors import BadSettings, ConsolidatorError
-from consolidator.instants import SECOND, format_instant
+from consolidator.instants import SECOND, format_instant, when
 from consolidator.schedule.child import Child, do_job_in, send_messages_in
 from consolidator.schedule.health import Health
-from consolidator.schedule.orders import Orders, insist_on_stores, next_due, when
+from consolidator.schedule.orders import Orders, insist_on_stores, next_due
 from consolidator.schedule.owed import Owed, owed
 from consolidator.schedule.posts import Post
 from consolidator.schedule.record import Record

@@ -8,10 +8,11 @@ hand alone is not told that nothing else does.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, tzinfo
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from consolidator.instants import NIGHT, SECOND, format_instant, to_datetime
+from consolidator.instants import NIGHT, SECOND, format_instant, when
 from consolidator.plan import TOTALS
 from consolidator.report import words
 from consolidator.report.report import NO_WORK
@@ -46,8 +47,9 @@ class Finding(NamedTuple):
 
 def watch(seen: Seen, duties: Mapping[JobName, Duty], settings: Watch, *, now: int) -> list[Finding]:
     """All that has stopped happening. duties: the jobs that are on, of this store."""
+    zone = next((duty.zone for duty in (duties.get("consolidate"), *duties.values()) if duty), UTC)
     unfinished = (_unfinished(seen, duty, settings, now) for duty in duties.values() if duty.name in seen.begun)
-    found = [*filter(None, unfinished), *_outbox(seen.outbox, now)]
+    found = [*filter(None, unfinished), *_outbox(seen.outbox, zone, now)]
     nights = seen.nights[: settings.nights]
     if "consolidate" in duties and len(nights) == settings.nights:
         found += [*_idle(seen, nights), *_gated(nights)]
@@ -80,7 +82,7 @@ def _unfinished(seen: Seen, duty: Duty, settings: Watch, now: int) -> Finding | 
         f"unfinished:{duty.name}:{first}",
         duty.name,
         f"the {duty.called} is not done",
-        f"the {duty.called} was due at {_minute(first)} and is not done since{where}; "
+        f"the {duty.called} was due at {when(first, duty.zone)} and is not done since{where}; "
         f"`consolidate job {duty.name}` does it now and says what hinders it",
     )
 
@@ -120,14 +122,14 @@ def _gated(nights: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
         yield Finding(f"gated:{step}:{_short(reason)}", "consolidate", what, sentence)
 
 
-def _outbox(seen: Outbox, now: int) -> Iterator[Finding]:
+def _outbox(seen: Outbox, zone: tzinfo, now: int) -> Iterator[Finding]:
     if seen.oldest_at is not None and now - seen.oldest_at > OUTBOX_SECONDS * SECOND:
         count = words.counted(seen.waiting, "part of a message waits", "parts of messages wait")
         yield Finding(
             "outbox",
             "consolidate",
             "the outbox does not drain",
-            f"{count} to be sent, the oldest since {_minute(seen.oldest_at)}; `consolidate notify outbox` says why",
+            f"{count} to be sent, the oldest since {when(seen.oldest_at, zone)}; `consolidate notify outbox` says why",
         )
 
 
@@ -160,10 +162,6 @@ def _had_events(part: Mapping[str, Any] | None, oldest: int | None, night: Mappi
     """Whether a night read events without effect, or left some that were there."""
     seen = part is not None and any(step.get("seen") for step in part["steps"].values())
     return seen or (oldest is not None and format_instant(oldest) <= night["as_of"])
-
-
-def _minute(instant: int) -> str:
-    return f"{to_datetime(instant):%Y-%m-%d %H:%M} UTC"
 
 
 def _spelled(scope: str) -> str:

@@ -183,6 +183,23 @@ def test_a_job_that_has_nothing_to_do_is_done_too(town: Town) -> None:
     assert [(row.job, row.done_at is not None) for row in town.rows(ledger)] == [("collect", True)]
 
 
+def test_times_are_told_where_the_job_is(town: Town) -> None:
+    """With the zone, in every message and in the report that is kept; the time of a digest is a date there."""
+    town.life.take(memory("Tea at four.", 0.9))
+    for at, zone, told in [(2, "Europe/Helsinki", "11:00 EET"), (3, "America/Sao_Paulo", "06:00 -03")]:
+        town.say(jobs={"consolidate": {"level": "detailed", "time_zone": zone}})
+        town.job(at=at)
+        heard = town.heard[-1]
+        assert heard["title"] == f"Night of 2026-03-{at + 1:02} {told}"
+        shown = town.life("show", heard["run_id"]).out
+        assert heard["title"] in shown
+        assert "UTC" not in shown + heard["text"] + heard["markdown"]
+    there = {"level": "detailed", "at": "00:30", "time_zone": "Pacific/Auckland", "nights": 1}
+    town.say(jobs={"report": there})
+    town.job("report", at=3.2)  # 13:48 in the evening of the day before
+    assert town.heard[-1]["title"] == "The last night up to 2026-03-05"
+
+
 def test_a_shift_by_day_is_called_one_and_compared_with_shifts(town: Town) -> None:
     """Its heading and its averages are not those of nights, and nights are not compared with it."""
     every: dict[str, Any] = {name: {"level": "detailed"} for name in ("consolidate", "shift")}
