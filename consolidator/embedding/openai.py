@@ -18,6 +18,7 @@ from consolidator.embedding.port import EmbedderFailed, Vectors
 from consolidator.embedding.reading import prefixes_of, readable
 from consolidator.llm.client import Access, mapping, message_in, parsed
 from consolidator.llm.trying import Patience, Stuck, Trouble, tried, trouble_of_status
+from consolidator.unreached import why_unreached
 
 RETRIES = 5
 # OpenAI takes 8,192 tokens of a text and 300,000 in a request. A token is a byte at least, of prose four.
@@ -160,8 +161,8 @@ class OpenAI:
             seconds = f"{self._access.timeout_seconds:g} s"
             return Trouble("unavailable", f"{self.who} gave no answer within {seconds}", again=True)
         if isinstance(error, openai.APIConnectionError | httpx2.HTTPError):
-            cause = type(error.__cause__ or error).__name__
-            return Trouble("unavailable", f"{self.who} could not be reached, or broke off ({cause})", again=True)
+            why = why_unreached(error, seconds=self._access.timeout_seconds)
+            return Trouble("unavailable", f"{self.who} gave no answer: {why}", again=True)
         return Trouble("misconfigured", f"{self.who} cannot be asked", said=str(error))
 
     def _failure(self, trouble: Trouble, texts: Sequence[str]) -> EmbedderFailed:

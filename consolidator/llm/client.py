@@ -17,6 +17,7 @@ from consolidator.llm.port import ModelFailed, Reply
 from consolidator.llm.prices import LONGEST_QUESTION, OWN_PLACES
 from consolidator.llm.trying import Patience, Stuck, Trouble, tried, trouble_of_status
 from consolidator.merging.asking import Question, tokens_of
+from consolidator.unreached import why_unreached
 
 CLOCKS_DIFFER = 3600 * SECOND
 _SECONDS_TO_CONNECT = 10.0
@@ -185,8 +186,8 @@ class Client(ABC):
             seconds = f"{self.access.timeout_seconds:g} s"
             return Trouble("unavailable", f"{self.who} gave no answer within {seconds}", again=True)
         if isinstance(error, sdk.APIConnectionError | httpx2.HTTPError):
-            cause = type(error.__cause__ or error).__name__
-            return Trouble("unavailable", f"{self.who} could not be reached, or broke off ({cause})", again=True)
+            why = why_unreached(error, seconds=self.access.timeout_seconds)
+            return Trouble("unavailable", f"{self.who} gave no answer: {why}", again=True)
         return Trouble("misconfigured", f"{self.who} cannot be asked", said=str(error))
 
     def _failure(self, trouble: Trouble, prompt: str) -> ModelFailed:

@@ -1,9 +1,6 @@
 """What became of sending a message, and why, in words that repeat no secret."""
 
 import json
-import socket
-import ssl
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC
@@ -11,12 +8,12 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 
 from consolidator.instants import SECOND, from_datetime
+from consolidator.unreached import why_unreached
 
 TOO_MANY = 429
 _PASSING = {408, 409, 425, TOO_MANY}  # of the 400s: may be otherwise a while later
 _LONGEST_WAIT_SECONDS = 7 * 86_400
 _SAID_LENGTH = 160
-_DEPTH = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,33 +84,8 @@ def said_in(body: bytes) -> str:
 
 
 def unreachable(error: BaseException, *, seconds: float) -> Outcome:
-    """The outcome where no answer came. Nothing of the error's own text is repeated: it may hold the address."""
-    for cause in _causes(error):
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            return failed(f"refused: its certificate is not trusted ({cause.verify_message})")
-        if isinstance(cause, ssl.SSLError):
-            return failed("no secure connection could be made; check the address and its port")
-        if isinstance(cause, socket.gaierror):
-            return failed("no such host, or no network; check the address")
-        if isinstance(cause, TimeoutError) or "Timeout" in type(cause).__name__:
-            return failed(f"no answer within {seconds:g} s")
-        if isinstance(cause, ConnectionRefusedError):
-            return failed("nobody answers there; check that it runs, and its port")
-        if isinstance(cause, ConnectionError):
-            return failed("the connection broke off")
-    return failed(f"cannot be reached ({type(error).__name__})")
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """An error and what caused it, the innermost first: HTTP libraries wrap in arguments and attributes too."""
-    found: list[BaseException] = []
-    todo: list[object] = [error]
-    while todo and len(found) < _DEPTH:
-        each = todo.pop()
-        if isinstance(each, BaseException) and each not in found:
-            found.append(each)
-            todo += [each.__context__, each.__cause__, getattr(each, "reason", None), *each.args]
-    return reversed(found)
+    """The outcome where no answer came."""
+    return failed(why_unreached(error, seconds=seconds))
 
 
 def _is_number(text: str) -> bool:

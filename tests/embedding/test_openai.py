@@ -161,8 +161,8 @@ def test_quotes_nothing(served: OpenAI, provider: Provider, texts: list[str]) ->
         (behaviours.html_page(200), "holds no vectors", 1),
         (behaviours.not_json(), "holds no vectors", 1),
         (behaviours.empty_body(), "holds no vectors", 1),
-        (behaviours.dropped(), "could not be reached, or broke off", 3),
-        (behaviours.half_a_body(), "could not be reached, or broke off", 3),
+        (behaviours.dropped(), "gave no answer: the connection broke off", 3),
+        (behaviours.half_a_body(), "gave no answer: the connection broke off", 3),
     ],
     ids=lambda value: value.name if isinstance(value, behaviours.Behaviour) else None,
 )
@@ -196,7 +196,7 @@ def test_nobody_there() -> None:
     """A server that is not there has failed."""
     with serving(Provider()) as gone:
         embedder = embedder_at(gone, retries=1)
-    assert "could not be reached" in failure(embedder)
+    assert "gave no answer: nobody answers there; check that it runs" in failure(embedder)
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,13 @@ def test_backs_off(model: Client, provider: Provider, watch: Watch) -> None:
         assert 0.75 * longest <= waited <= longest
 
 
+@pytest.mark.parametrize("behaviour", [dropped(done=False), half_a_body()], ids=lambda behaviour: behaviour.name)
+def test_no_answer_is_said_in_words(model: Client, provider: Provider, behaviour: Behaviour) -> None:
+    """It goes into messages: no name of a class is in it."""
+    provider.always(behaviour)
+    assert failure(model).what.endswith("gave no answer: the connection broke off")
+
+
 def test_told_not_to(model: Client, provider: Provider) -> None:
     """A provider that says that another try is of no use is believed."""
     provider.always(told_whether_to_retry(server_error(), retry=False))

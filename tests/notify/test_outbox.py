@@ -432,7 +432,7 @@ def test_only_the_store_can_fail(
     with monkeypatch.context() as patch:
         patch.setattr("apprise.plugins.base.NotifyBase.notify", raises)
         (sent,) = send_due(store, channels, clock)
-    assert sent.outcome.reason == "Apprise's plugin for it failed (KeyError)"
+    assert sent.outcome.reason == "Apprise's plugin for it failed; try another version of Apprise"
     with monkeypatch.context() as patch:
         patch.setattr("consolidator.store.outbox.claim", lambda *_, **__: (_ for _ in ()).throw(ConsolidatorError("x")))
         with pytest.raises(ConsolidatorError):
