@@ -123,7 +123,8 @@ def perform(store: Store, plan: Plan, parts: Iterable[tuple[int, PartOf]], tools
         error or "; ".join(filter(None, [stopped, *held.values()])) or None,
     )
     try:
-        report, messages = tools.describe(result), tools.terms.messages(result)
+        messages = tools.terms.messages(result)  # what they cost is in the report
+        report = tools.describe(result)
         ended_at = tools.wall_clock()
         finish(store, run, finished_at=ended_at, exit_code=result.exit_code, report=report, messages=messages)
     except (ConsolidatorError, sa.exc.DBAPIError) as failure:

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
-from consolidator.asked import NOTHING_ASKED
+from consolidator.asked import NOTHING_ASKED, Asked
 from consolidator.instants import NIGHT
 from consolidator.plan import STEPS, TOTALS
 from consolidator.report.report import NO_WORK, Report, ScopeReport, StepReport
@@ -79,6 +80,7 @@ def digest(
         scopes=tuple(_added(of_scope) for of_scope in by_scope.values() if of_scope),
         earlier=tuple(earlier),
         time_zone=time_zone,
+        worded=reduce(Asked.plus, (report.worded for report in mine), NOTHING_ASKED),
     )
     return Digest(nights, until, added, attendance, sum(report.exit_code in FAILED for report in mine))
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from consolidator.asked import Asked
+from consolidator.asked import NOTHING_ASKED, Asked
 from consolidator.errors import BadInput
 from consolidator.instants import format_instant, parse_instant
 from consolidator.plan import STEPS
@@ -26,6 +26,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "steps": list(report.steps),
         "time_zone": report.time_zone,
         "totals": dict(report.totals),
+        **({"worded": asked_document(report.worded)} if report.worded.calls else {}),
         "scopes": [
             {
                 "scope": dict(scope.scope),
@@ -69,6 +70,7 @@ def from_json(document: Mapping[str, Any]) -> Report:
             error=short(document.get("error")),
             steps=steps_of(document),
             time_zone=str(document.get("time_zone", "UTC")),
+            worded=_asked(document.get("worded")) or NOTHING_ASKED,
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadInput(
@@ -107,12 +109,17 @@ def _merging_document(step: StepReport) -> dict[str, Any]:
     """What only the merge step tells."""
     if step.asked is None:
         return {}
-    asked = {name: getattr(step.asked, name) for name in Asked.__slots__}
     return {
         "groups": list(map(_example_document, step.groups)),
         "all_groups": step.all_groups,
-        "asked": {**asked, "waiting": dict(step.asked.waiting), "failures": list(step.asked.failures)},
+        "asked": asked_document(step.asked),
     }
+
+
+def asked_document(asked: Asked) -> dict[str, Any]:
+    """What was asked, as JSON."""
+    named = {name: getattr(asked, name) for name in Asked.__slots__}
+    return {**named, "waiting": dict(asked.waiting), "failures": list(asked.failures)}
 
 
 def _example_document(example: Example) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def _detailed(report: Report) -> Iterator[str]:
         yield ""
         yield from _scope(scope, dry_run=report.dry_run)
     yield ""
-    yield from filter(None, [words.not_asked(report), words.farewell(report)])
+    yield from filter(None, [plain(words.worded(report)), words.not_asked(report), words.farewell(report)])
     if command := words.undo_command(report):
         yield f"{words.to_take_back(report)} `{command}`"
 

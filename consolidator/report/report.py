@@ -91,7 +91,8 @@ class Report:
     One night, or a part of one. run_id: None in a dry run. totals: exactly the names of `plan.TOTALS`.
 
     earlier: the totals of up to seven runs of the same steps before, the newest first. error: what ended the night.
-    steps: those it was asked for. time_zone: in which it tells its time.
+    steps: those it was asked for. time_zone: in which it tells its time. worded: what
+    putting its message into words took.
     """
 
     run_id: str | None
@@ -104,6 +105,7 @@ class Report:
     error: str | None = None
     steps: tuple[str, ...] = STEPS
     time_zone: str = "UTC"
+    worded: Asked = NOTHING_ASKED
 
     @property
     def whole(self) -> bool:
@@ -134,9 +136,9 @@ class Report:
 
     @property
     def asked(self) -> Asked:
-        """What merging took in all scopes together."""
+        """What merging took in all scopes together, and its message."""
         each = (step.asked for scope in self.scopes for step in scope.steps if step.asked)
-        return reduce(Asked.plus, each, NOTHING_ASKED)
+        return reduce(Asked.plus, each, self.worded)
 
     @property
     def undoable(self) -> bool:

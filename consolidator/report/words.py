@@ -234,6 +234,11 @@ def cost(taken: Asked) -> str:
     return "; ".join(parts)
 
 
+def worded(report: Report) -> str:
+    """What putting its message into words took; empty where a rule did."""
+    return f"Words of its message: {cost(report.worded)}." if report.worded.calls else ""
+
+
 def money(usd: float) -> str:
     """Dollars to the cent, less than that to two digits that say something."""
     if not usd:

@@ -15,10 +15,10 @@ from consolidator.notify.channels import StdoutChannel
 from consolidator.notify.deliver import entries_of
 from consolidator.plan import STEPS, Result
 from consolidator.purge import purge_store
-from consolidator.report import LEVELS, Report, as_json, digest_words
+from consolidator.report import LEVELS, Report, as_json, digest_words, words
 from consolidator.schedule.digests import digest_of
 from consolidator.schedule.owed import Day
-from consolidator.schedule.phrasing import phrase_by
+from consolidator.schedule.phrasing import phrase_by, taken_by_words
 from consolidator.schedule.stopping import Stopping
 from consolidator.schedule.turns import JobsTurn
 from consolidator.scopes import spell
@@ -268,7 +268,9 @@ def _report(work: Work) -> Ended:
         entries = entries_of(message, duty.channels)
         with work.store.write() as conn:
             outbox.put(conn, entries, run_key=None, now=work.wall_clock())
-    return Ended(lines=(digest_words.text(found, work.printed) or digest_words.counts(found),))
+    said = digest_words.text(found, work.printed) or digest_words.counts(found)
+    taken = taken_by_words(work.means)
+    return Ended(lines=(said, *([f"Words of its message: {words.cost(taken)}."] if taken.calls else [])))
 
 
 JOBS: Mapping[JobName, Callable[[Work], Ended]] = {

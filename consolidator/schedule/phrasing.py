@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from consolidator.asked import NOTHING_ASKED, Asked
 from consolidator.llm.budget import Refused, most_of, taken_by
 from consolidator.llm.choose import model_of
 from consolidator.llm.port import ModelFailed, Reply
@@ -16,6 +17,7 @@ from consolidator.notify.message import Phrase
 
 _SECONDS = 30.0  # a message does not wait longer for its words
 _MOST_TOKENS = 2_048
+_WORDS = "words"  # a purse of its own, as a scope has
 
 _SYSTEM = """\
 You are the night shift of an assistant's memory, and in the morning you tell its person what you did.
@@ -44,10 +46,18 @@ def phrase_by(means: Means) -> Phrase | None:
     return lambda facts, persona: _asked(means, facts, persona)
 
 
+def taken_by_words(means: Means) -> Asked:
+    """What putting into words has taken of the budget so far."""
+    spent = means.spending.spent(_WORDS)
+    if not spent.calls or means.choice.model is None:
+        return NOTHING_ASKED
+    return Asked(**spent._asdict(), model=means.choice.model.name)
+
+
 def _asked(means: Means, facts: Mapping[str, Any], persona: str | None) -> str | None:
     """The model's words, whatever they are; None where it gives none, or nothing is left to pay them with."""
     question = question_of(facts, persona)
-    room = means.spending.reserve("", most_of(question))
+    room = means.spending.reserve(_WORDS, most_of(question))
     if isinstance(room, Refused):
         return None
     seconds = min(_SECONDS, means.merge.timeout_seconds)

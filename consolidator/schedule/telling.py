@@ -12,6 +12,7 @@ from hashlib import sha256
 
 import sqlalchemy as sa
 
+from consolidator.asked import NOTHING_ASKED
 from consolidator.errors import ConsolidatorError
 from consolidator.means import Means
 from consolidator.notify.brief import brief
@@ -20,10 +21,11 @@ from consolidator.notify.message import Message, message_of
 from consolidator.notify.send import Emit
 from consolidator.plan import Result
 from consolidator.report import Report, words
+from consolidator.report.document import asked_document
 from consolidator.schedule.jobs import Ended
 from consolidator.schedule.outage import Outage
 from consolidator.schedule.outside import Outside
-from consolidator.schedule.phrasing import phrase_by
+from consolidator.schedule.phrasing import phrase_by, taken_by_words
 from consolidator.schedule.stopped import tell_stopped
 from consolidator.schedule.stopping import Stopping
 from consolidator.settings import Settings
@@ -96,20 +98,24 @@ class Audience:
 @dataclass
 class Telling:
     """
-    Of one job in an open store. report: of a night, from its result. means: what may put a summary into words.
+    Of one job in an open store. made: the report of a night, from its result. means: what may put a summary into words.
     watch: whether it tells, too, what has stopped happening.
     """
 
     audience: Audience
     store: Store
     means: Means
-    report: Callable[[Result], Report]
+    made: Callable[[Result], Report]
     watch: bool = True
     _made: tuple[Report, Message | None] | None = field(default=None, init=False)
 
+    def report(self, result: Result) -> Report:
+        """The report of a night, with what its message has cost."""
+        return replace(self.made(result), worded=taken_by_words(self.means))
+
     def messages(self, result: Result) -> list[Entry]:
-        """The message of a night, for its last transaction."""
-        message = self._of_night(self.report(result))
+        """The message of a night, for its last transaction; made before its report, which counts its cost."""
+        message = self._of_night(self.made(result))
         return entries_of(message, self.audience.duty.channels) if message else []
 
     def end(self, ended: Ended) -> None:
@@ -153,6 +159,7 @@ class Telling:
 
     def _of_night(self, report: Report) -> Message | None:
         """Made once for a report: its words may have been paid for."""
+        report = replace(report, worded=NOTHING_ASKED)
         if self._made is None or self._made[0] != report:
             self._made = report, self._new(report)
         return self._made[1]
@@ -169,8 +176,12 @@ class Telling:
             phrase=None if stop() else phrase_by(self.means),
             persona=settings.persona,
         )
+        if message is None:
+            return None
+        if (taken := taken_by_words(self.means)).calls:
+            message = replace(message, document={**message.document, "worded": asked_document(taken)})
         why = words.failure(report)
-        return replace(message, name=self.audience.name_of_failure(why)) if message and why else message
+        return replace(message, name=self.audience.name_of_failure(why)) if why else message
 
 
 def put(store: Store, message: Message, duty: Duty, *, now: int) -> None:

@@ -183,6 +183,27 @@ def test_a_job_that_has_nothing_to_do_is_done_too(town: Town) -> None:
     assert [(row.job, row.done_at is not None) for row in town.rows(ledger)] == [("collect", True)]
 
 
+def test_what_words_cost_is_in_the_report(town: Town, anthropic: Provider) -> None:
+    """In the run's, in what a webhook hears, in the metrics' numbers, and in the digest of the week."""
+    anthropic.answer = lambda *_: {"text": "All is well."}
+    prices = "{retries: 0, prices: {claude-haiku-5-5: {input: 100, output: 500}}}"
+    town.say(merge=prices, jobs={**SUMMARY, "report": {"level": "detailed"}})
+    busy(town)
+    town.job(at=2)
+    (run,) = town.rows(runs)
+    taken = run.report["worded"]
+    assert taken["calls"] == 1
+    assert taken["usd"] > 0
+    assert town.heard[0]["report"]["worded"] == taken
+    shown = town.life("show", run.run_id).out
+    assert f"Words of its message: {taken['model']} was asked 1 time: " in shown
+    ended = town.job("report", at=8.01)
+    (digest,) = (heard for heard in town.heard if heard["type"] == "digest")
+    assert f"{taken['model']} was asked 1 time" in digest["text"]
+    assert digest["report"]["usd"] == taken["usd"]
+    assert ended.code == 0
+
+
 def test_times_are_told_where_the_job_is(town: Town) -> None:
     """With the zone, in every message and in the report that is kept; the time of a digest is a date there."""
     town.life.take(memory("Tea at four.", 0.9))
