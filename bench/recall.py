@@ -23,8 +23,10 @@ from consolidator.embedding.fill import embed_missing
 from consolidator.embedding.minilm import MiniLM
 from consolidator.exchange.intake import import_lines
 from consolidator.instants import parse_instant
+from consolidator.laws.clock import Rates
 from consolidator.recall.choosing import Budget, diversified, fitting
-from consolidator.recall.recall import parts_of
+from consolidator.recall.ranking import Asked as Question
+from consolidator.recall.ranking import parts_of
 from consolidator.recall.scoring import FULL, USUAL, Parts, Weights, own, together
 from consolidator.scopes import canonical
 from consolidator.store.engine import Store, open_store
@@ -102,7 +104,7 @@ def prepare(store: Store, file: Path) -> Conversation:
         vector = model.queries([question["question"]])[0]
         parts = {
             echo: parts_of(
-                shelf, question["question"], vector, now=NOW, zone="UTC", eligible=everyone,
+                shelf, Question(question["question"], vector, NOW, "UTC", Rates(), Budget()), eligible=everyone,
                 weights=USUAL._replace(echo=echo),
             )
             for echo in GRID["echo"]

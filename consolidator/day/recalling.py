@@ -1,7 +1,6 @@
 """Recall by day: the one ranking of `consolidator.recall`, with the embedder of the store."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from consolidator.day.given import instant
@@ -30,12 +29,14 @@ def recalled(place: Place, query: str, options: Mapping[str, Any]) -> Recalled:
     for name in ("recency", "importance"):
         if not 0 <= given.get(name, 0.0) <= 1_000:
             raise BadInput(f"{name}: {given[name]!r} is not a number from 0 on")
+    least = given.get("least_score")
+    if least is not None and not 0 <= least <= 1:
+        raise BadInput(f"least_score: {least!r} is not a number from 0 to 1")
     types = given.get("types")
-    least = given.pop("least_score", None)
     weights = USUAL._replace(recency=given.pop("recency", 0.0), importance=given.pop("importance", 0.0))
     since, until = instant("since", given.pop("since", None)), instant("until", given.pop("until", None), end=True)
     choice = place.embedder()
-    found = recall(
+    return recall(
         place.store,
         place.scope,
         query,
@@ -48,8 +49,3 @@ def recalled(place: Place, query: str, options: Mapping[str, Any]) -> Recalled:
         weights=weights,
         **{**given, "types": [types] if isinstance(types, str) else types},
     )
-    if least is None:
-        return found
-    results = [each for each in found.results if each.score >= least]
-    reason = found.reason or (None if results else "nothing scores so high")
-    return replace(found, results=results, reason=reason)

@@ -38,12 +38,17 @@ FULL = 2.0  # what a memory has that is all that was asked for, among others tha
 
 
 class Parts(NamedTuple):
-    """float32[n] each: what a score is made of, before weights. A row that is left out has -inf as `meaning`."""
+    """
+    float32[n] each: what a score is made of, before weights. A row that is left out has -inf as `meaning`.
+
+    plain: the meaning to the question itself, before it is moved towards its best answer.
+    """
 
     meaning: Floats
     words: Floats
     names: Floats
     times: Floats
+    plain: Floats
 
 
 def echoed(

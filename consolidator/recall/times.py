@@ -97,7 +97,8 @@ def nearness(times: Times, said_at: NDArray[np.int64], *, zone: str) -> NDArray[
     late = np.where(after > 0, said_at - ends[after - 1] + 1, np.iinfo(np.int64).max)
     early = np.where(after < len(begins), begins[np.minimum(after, len(begins) - 1)] - said_at, np.iinfo(np.int64).max)
     away = np.maximum(np.minimum(late, early), 0)
-    return np.exp2(-away.astype(np.float32) / np.float32(HALVED_AFTER))
+    near: NDArray[np.float32] = np.exp2(-away.astype(np.float32) / np.float32(HALVED_AFTER))
+    return near
 
 
 def _month(name: str) -> int:

@@ -1,11 +1,16 @@
 """Recall from a store, on both kinds."""
 
+from typing import Any
+
 import pytest
 import sqlalchemy as sa
 
 from consolidator.embedding.port import EmbedderFailed
 from consolidator.laws.clock import Rates
+from consolidator.recall.choosing import tokens_of
+from consolidator.recall.ranking import PARTS
 from consolidator.recall.recall import recall
+from consolidator.recall.scoring import USUAL
 from consolidator.store.engine import Store
 from consolidator.store.tables import memories
 from tests.embedding.models import Lengths
@@ -55,6 +60,64 @@ def test_linked(store: Store) -> None:
     (tea,) = [each for each in found.results if each.content == TEA]
     assert tea.parts is not None
     assert tea.parts["linked"] > 0.1
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"words": 12, "limit": None},
+        {"deep": True, "upcoming_first": True},
+        {"weights": USUAL._replace(recency=0.5, importance=1.0)},
+        {"embedder": None},
+    ],
+)
+def test_parts_add_up(store: Store, more: dict[str, Any]) -> None:
+    """A score is the sum of its parts, each of which is told."""
+    found = ask(store, "What did Ada, allergic to penicillin, do in January 1970?", explain=True, **more).results
+    assert found
+    for each in found:
+        assert each.parts is not None
+        assert list(each.parts) == list(PARTS)
+        assert sum(each.parts.values()) == pytest.approx(each.score, abs=1e-5)
+        assert each.parts["strength"] <= 0
+
+
+def test_recency_and_importance(store: Store) -> None:
+    """Age and lack of importance take something away where they are asked about, and nothing else."""
+    plain = ask(store, "What about Ada, Bo and the car?", explain=True).results
+    assert all(each.parts and each.parts["recency"] == each.parts["importance"] == 0 for each in plain)
+    weighed = ask(
+        store, "What about Ada, Bo and the car?", explain=True, weights=USUAL._replace(recency=1.0, importance=1.0)
+    ).results
+    assert all(each.parts and each.parts["recency"] < 0 and each.parts["importance"] < 0 for each in weighed)
+    taken = {each.content: (each.parts or {})["recency"] / each.score for each in weighed}
+    assert taken[MOVE] > taken[ALLERGY]
+
+
+@pytest.mark.parametrize("query", ["How do I configure nginx as a reverse proxy?", "Which enzyme breaks down lactose?"])
+def test_least_score(store: Store, query: str) -> None:
+    """A question about nothing that is remembered recalls nothing, unless less is asked of an answer."""
+    found = ask(store, query)
+    assert found.results == []
+    assert found.reason == "nothing that is remembered answers this"
+    assert ask(store, query, least_score=0.0).results
+    assert ask(store, "Where is the car parked?", least_score=1.0).results == []
+
+
+def test_least_score_is_judged_before_strength(store: Store) -> None:
+    """How far a memory has faded does not decide whether it answers."""
+    found = {least: texts(ask(store, "Where is the car parked?", least_score=least)) for least in (0.3, 0.5)}
+    with store.write() as conn:
+        conn.execute(sa.update(memories).values(strength=0.01, base_strength=0.01))
+    assert found == {least: texts(ask(store, "Where is the car parked?", least_score=least)) for least in found}
+
+
+def test_budget_in_tokens(store: Store) -> None:
+    """No more tokens are given than asked for."""
+    found = texts(ask(store, "Where did Ada move, and what is she allergic to?", tokens=12))
+    assert found
+    assert sum(map(tokens_of, found)) <= 12
 
 
 def test_strength_counts_a_little(store: Store) -> None:
