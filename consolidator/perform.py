@@ -110,33 +110,15 @@ def perform(store: Store, plan: Plan, parts: Iterable[tuple[int, PartOf]], tools
     """
     night = _Night(store, plan, tools, Run(new_run_id(plan.as_of), plan.as_of, tools.wall_clock()))
     night.perform(parts)
-    run, error, stopped, held = night.run, night.error, night.stopped, night.held
-    if night.left_out and not (night.done or error or stopped or held):
+    if night.left_out and not (night.done or night.error or night.stopped or night.held):
         return Result(plan)
-    stale = any(outcome.stale for outcome in night.outcomes.values())
-    codes = ((FAILED, error), (PARTLY, stopped), (HELD, held), (PARTLY, stale))
-    result = Result(
-        replace(plan, scopes=in_order(night.done)),
-        night.outcomes,
-        run.run_id,
-        next((code for code, applies in codes if applies), 0),
-        error or "; ".join(filter(None, [stopped, *held.values()])) or None,
-    )
-    try:
-        messages = tools.terms.messages(result)  # what they cost is in the report
-        report = tools.describe(result)
-        ended_at = tools.wall_clock()
-        finish(store, run, finished_at=ended_at, exit_code=result.exit_code, report=report, messages=messages)
-    except (ConsolidatorError, sa.exc.DBAPIError) as failure:
-        if not error:
-            result = replace(result, exit_code=FAILED, error=_first_line(failure))
-    return result
+    return night.result or night.end()
 
 
 class _Night:
     """
     A run under way. done: parts that were applied. held: scopes that another night holds. left_out: of how many it was
-    not the turn. error: what failed first. stopped: why it ended early.
+    not the turn. error: what failed first. stopped: why it ended early. result: once it has ended.
     """
 
     def __init__(self, store: Store, plan: Plan, tools: Tools, run: Run) -> None:
@@ -147,16 +129,51 @@ class _Night:
         self.left_out = 0
         self.error: str | None = None
         self.stopped: str | None = None
+        self.result: Result | None = None
+
+    def end(self, done: int | None = None) -> Result:
+        """
+        Keep how it ended and what is to be told of it. done: the scope that was the last, in the same transaction: who
+        is killed before it has that scope still to do, and who is killed after it has told.
+        """
+        self.result, turn = self._result(), self.tools.terms.turn
+        try:
+            messages = self.tools.terms.messages(self.result)  # what they cost is in the report
+            finish(
+                self.store,
+                self.run,
+                report=self.tools.describe(self.result),
+                messages=messages,
+                finished_at=self.tools.wall_clock(),
+                exit_code=self.result.exit_code,
+                also=lambda conn: None if done is None else turn.done(conn, self.run, done),
+            )
+        except (ConsolidatorError, sa.exc.DBAPIError) as failure:
+            if not self.error:
+                self.result = replace(self.result, exit_code=FAILED, error=_first_line(failure))
+        return self.result
+
+    def _result(self) -> Result:
+        stale = any(outcome.stale for outcome in self.outcomes.values())
+        codes = ((FAILED, self.error), (PARTLY, self.stopped), (HELD, self.held), (PARTLY, stale))
+        return Result(
+            replace(self.plan, scopes=in_order(self.done)),
+            self.outcomes,
+            self.run.run_id,
+            next((code for code, applies in codes if applies), 0),
+            self.error or "; ".join(filter(None, [self.stopped, *self.held.values()])) or None,
+        )
 
     def perform(self, parts: Iterable[tuple[int, PartOf]]) -> None:
         """Scope by scope; those that another night holds after all others."""
         terms, progress = self.tools.terms, self.tools.progress
-        todo = deque(sorted(parts, key=lambda part: part[0] in terms.turn.last))
+        first, last = terms.turn.first, terms.turn.last
+        todo = deque(sorted(parts, key=lambda part: (part[0] not in first, part[0] in last)))
         count = len(todo)
         while todo and not self.stopped and not (why := terms.stop()):
             key, part_of = todo.popleft()
             try:
-                self._perform(key, part_of)
+                self._perform(key, part_of, last=not todo)
             except ScopeHeld as holding:
                 self.held[key] = str(holding)
                 if terms.wait:
@@ -173,7 +190,7 @@ class _Night:
         if todo:
             self.stopped = self.stopped or why
 
-    def _perform(self, key: int, part_of: PartOf) -> None:
+    def _perform(self, key: int, part_of: PartOf, *, last: bool) -> None:
         turn = self.tools.terms.turn
         with hold_scope(self.store, key, wall_clock=self.tools.wall_clock):
             self.held.pop(key, None)
@@ -189,8 +206,11 @@ class _Night:
             if why := self.tools.terms.stop():
                 self.stopped = why
                 turn.stopped(self.run, key)
+            elif last:
+                self.end(done=key)
             else:
-                turn.done(self.run, key)
+                with self.run.writing(self.store) as conn:
+                    turn.done(conn, self.run, key)
 
     def _apply(self, key: int, part_of: PartOf) -> None:
         store, plan, run = self.store, self.plan, self.run

@@ -4,6 +4,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import sqlalchemy as sa
+
 from consolidator.plan import Result
 from consolidator.store.outbox import Entry
 from consolidator.store.run import Run
@@ -15,16 +17,17 @@ class Turn(Protocol):
     """
     What was done in the scopes before, and what is to be remembered of this run; asked under the lock of each scope.
 
-    last: scopes that come after all others.
+    first, last: scopes that come before, and after, all others.
     """
 
+    first: Collection[int]
     last: Collection[int]
 
     def begin(self, scope_key: int) -> str | None:
         """Why the scope is left out; None where work begins there."""
 
-    def done(self, run: Run, scope_key: int) -> None:
-        """The run has done its work there."""
+    def done(self, conn: sa.Connection, run: Run, scope_key: int) -> None:
+        """The run has done its work there; written in a transaction of the run, of the last scope in its last one."""
 
     def failed(self, scope_key: int, why: str) -> None:
         """Its work there failed."""
@@ -36,12 +39,13 @@ class Turn(Protocol):
 class EveryTurn:
     """Every scope is done, and nothing is remembered."""
 
+    first: Collection[int] = ()
     last: Collection[int] = ()
 
     def begin(self, _scope_key: int) -> str | None:
         return None
 
-    def done(self, _run: Run, _scope_key: int) -> None: ...
+    def done(self, _conn: sa.Connection, _run: Run, _scope_key: int) -> None: ...
 
     def failed(self, _scope_key: int, _why: str) -> None: ...
 

@@ -87,6 +87,7 @@ def do_job(session: Session, name: str, again: bool = False, *, watch: bool = Tr
                 stop=stop,
                 report=telling.report,
                 messages=telling.messages,
+                cut_off=telling.cut_off,
                 begins=outside.begins,
             )
             try:

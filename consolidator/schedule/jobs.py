@@ -1,6 +1,6 @@
 """What each job does: its work for a date, once, in one value that says how it ended."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -57,7 +57,8 @@ class Ended:
 class Work:
     """
     A job to be done for a date. again: though it was done. report: of a night, from its result. messages: what is to be
-    told of it. begins: called when work begins somewhere.
+    told of it. cut_off: and of an attempt before, which was killed in these scopes. begins: called when work begins
+    somewhere.
 
     stop: when it is to stop; its `wait` passes some time.
     """
@@ -73,6 +74,7 @@ class Work:
     stop: Stopping
     report: Callable[[Result], Report]
     messages: Callable[[Result], Sequence[Entry]] = lambda _: ()
+    cut_off: Callable[[Collection[int]], Sequence[Entry]] = lambda _: ()
     begins: Callable[[], None] = lambda: None
 
     @property
@@ -181,7 +183,12 @@ def _night(work: Work, steps: Sequence[str]) -> Ended:
         scopes=list(there),
         steps=steps,
         means=work.means,
-        terms=Terms(turn, work.stop, work.stop.wait, work.messages),
+        terms=Terms(
+            turn,
+            work.stop,
+            work.stop.wait,
+            lambda result: [*work.cut_off(turn.killed), *work.messages(result)],
+        ),
     )
     if work.stop.out_of_time and not work.stop.requested:
         turn.out_of_time(there.values(), f"{work.stop()}")
@@ -224,7 +231,8 @@ def _once(work: Work, turn: JobsTurn, act: Callable[[], Ended]) -> Ended:
     elif ended.exit_code == PARTLY and work.stop():
         turn.stopped(None, WHOLE_STORE)
     else:
-        turn.done(None, WHOLE_STORE)
+        with work.store.write() as conn:
+            turn.done(conn, None, WHOLE_STORE)
     return ended
 
 

@@ -5,7 +5,7 @@ The message of a night is put in its last transaction, any other in one of its o
 becomes of a message changes nothing of how the job ended.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from consolidator.asked import NOTHING_ASKED
 from consolidator.errors import ConsolidatorError
+from consolidator.instants import NIGHT
 from consolidator.means import Means
 from consolidator.notify.brief import brief
 from consolidator.notify.deliver import drain, entries_of
@@ -30,7 +31,7 @@ from consolidator.schedule.stopped import tell_stopped
 from consolidator.schedule.stopping import Stopping
 from consolidator.settings import Settings
 from consolidator.settings.duty import Duty, duties_in
-from consolidator.store import outbox
+from consolidator.store import journal, outbox
 from consolidator.store.engine import Store
 from consolidator.store.outbox import Entry
 from consolidator.store.watching import outbox_state
@@ -86,6 +87,16 @@ class Audience:
         name = f"{duty.name}:{self.day}"
         return brief(name=name, kind=duty.name, title=self._title, level=duty.level, lines=[f"{did.rstrip('.')}."])
 
+    def cut_off(self, run_id: str, did: Mapping[str, int]) -> Message | None:
+        """That a run was killed, and what it had done."""
+        duty = self.duty
+        if not duty.channels or duty.level in ("off", "errors"):
+            return None
+        title = f"{self._title} was cut off"
+        done = ", ".join(f"{words.LABELS[name]} {count:,}" for name, count in did.items())
+        lines = [f"{title}. What it had done stays, and another attempt did the rest: {done}.", _take_back(run_id)]
+        return brief(name=f"cut:{run_id}", kind=duty.name, title=title, level=duty.level, lines=lines)
+
     def name_of_failure(self, reason: str) -> str:
         """The same for every attempt for a date that fails for the same reason: it is told once."""
         return f"{self.duty.name}:{self.day}:{sha256(reason.encode()).hexdigest()[:12]}"
@@ -93,6 +104,10 @@ class Audience:
     @property
     def _title(self) -> str:
         return f"The {self.duty.called} of {self.day}"
+
+
+def _take_back(run_id: str) -> str:
+    return f"To take it back: consolidate undo {run_id}"
 
 
 @dataclass
@@ -107,6 +122,7 @@ class Telling:
     means: Means
     made: Callable[[Result], Report]
     watch: bool = True
+    _after_one: bool = field(default=False, init=False)
     _made: tuple[Report, Message | None] | None = field(default=None, init=False)
 
     def report(self, result: Result) -> Report:
@@ -117,6 +133,16 @@ class Telling:
         """The message of a night, for its last transaction; made before its report, which counts its cost."""
         message = self._of_night(self.made(result))
         return entries_of(message, self.audience.duty.channels) if message else []
+
+    def cut_off(self, scope_keys: Collection[int]) -> list[Entry]:
+        """What a killed attempt did, once, for those who hear of more than errors: its own message was never made."""
+        audience = self.audience
+        with self.store.read() as conn:
+            cut = journal.cut_off(conn, scope_keys, since=audience.wall_clock() - NIGHT) if scope_keys else []
+            new = [(run_id, did) for run_id, did in cut if did and not outbox.holds(conn, f"cut:{run_id}")]
+        messages = [message for run_id, did in new if (message := audience.cut_off(run_id, did))]
+        self._after_one = bool(messages)
+        return [entry for message in messages for entry in entries_of(message, audience.duty.channels)]
 
     def end(self, ended: Ended) -> None:
         """Tell how the job ended, and what has stopped happening; send what is due; tell the monitors outside."""
@@ -172,7 +198,7 @@ class Telling:
             report,
             level=duty.level,
             error_notification=settings.error_notification,
-            quiet=duty.quiet or duty.name != "consolidate",  # that nothing was due by day is no news
+            quiet=duty.quiet or duty.name != "consolidate" or self._after_one,  # no news by day, or after a half of it
             phrase=None if stop() else phrase_by(self.means),
             persona=settings.persona,
         )

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Collection
 from contextlib import suppress
 
+import sqlalchemy as sa
+
 from consolidator.errors import ScopeHeld
 from consolidator.schedule.owed import Day, next_attempt
 from consolidator.schedule.stopping import Stopping
@@ -18,9 +20,11 @@ class JobsTurn:
     """
     A job's, for a date. again: also where it was done. begins: called in each scope in which work begins.
 
-    seen: the scopes that it came to. An attempt is counted when it begins, so that one that is killed counts too;
-    taken back where it was stopped on request. Out of time, a scope under way has had its turn: what it left waits for
-    the next date, as what the budget leaves does.
+    seen: the scopes that it came to. killed: those of them in which the attempt before was killed.
+
+    An attempt is counted when it begins, so that one that is killed counts too; taken back where it was stopped on
+    request. Out of time, a scope under way has had its turn: what it left waits for the next date, as what the budget
+    leaves does.
     """
 
     def __init__(
@@ -37,7 +41,9 @@ class JobsTurn:
         self._store, self._job, self._day, self._clock = store, job, day, wall_clock
         self._stop, self._again, self._begins = stop, again, begins
         self.seen: set[int] = set()
+        self.killed: set[int] = set()
         with store.read() as conn:
+            self.first: Collection[int] = ledger.done_for(conn, job, *day)
             self.last: Collection[int] = ledger.unfinished(conn, job)
 
     def begin(self, scope_key: int) -> str | None:
@@ -46,15 +52,16 @@ class JobsTurn:
             before = ledger.entries(conn, [scope_key], self._job, *self._day)[scope_key]
             if before.done and not self._again:
                 return f"done for {self._day.name}"
+            if before.killed:
+                self.killed.add(scope_key)
             next_at = next_attempt(before.attempts + 1, self._clock())
             ledger.begin(conn, scope_key, self._job, self._day.name, next_at=next_at)
         self._begins()
         return None
 
-    def done(self, run: Run | None, scope_key: int) -> None:
-        with run.writing(self._store) if run else self._store.write() as conn:
-            run_key = run.stamp(conn) if run else None
-            ledger.done(conn, scope_key, self._job, self._day.name, at=self._clock(), run_key=run_key)
+    def done(self, conn: sa.Connection, run: Run | None, scope_key: int) -> None:
+        run_key = run.stamp(conn) if run else None
+        ledger.done(conn, scope_key, self._job, self._day.name, at=self._clock(), run_key=run_key)
 
     def failed(self, scope_key: int, why: str) -> None:
         with self._store.write() as conn:
@@ -64,7 +71,8 @@ class JobsTurn:
 
     def stopped(self, run: Run | None, scope_key: int) -> None:
         if not self._stop.requested:
-            self.done(run, scope_key)
+            with run.writing(self._store) if run else self._store.write() as conn:
+                self.done(conn, run, scope_key)
             return
         with self._store.write() as conn:
             ledger.not_begun(conn, scope_key, self._job, self._day.name, now=self._clock())
@@ -79,9 +87,8 @@ class JobsTurn:
 class TurnByHand(EveryTurn):
     """A night by hand: never left out, and counted as that of its date."""
 
-    def __init__(self, store: Store, day: str, *, wall_clock: Callable[[], int]) -> None:
-        self._store, self._day, self._clock = store, day, wall_clock
+    def __init__(self, day: str, *, wall_clock: Callable[[], int]) -> None:
+        self._day, self._clock = day, wall_clock
 
-    def done(self, run: Run, scope_key: int) -> None:
-        with run.writing(self._store) as conn:
-            ledger.done(conn, scope_key, "consolidate", self._day, at=self._clock(), run_key=run.stamp(conn))
+    def done(self, conn: sa.Connection, run: Run, scope_key: int) -> None:
+        ledger.done(conn, scope_key, "consolidate", self._day, at=self._clock(), run_key=run.stamp(conn))

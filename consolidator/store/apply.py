@@ -4,7 +4,7 @@ Apply: recheck a plan against the store as it is now, then write what still hold
 It decides nothing: no law and no step is needed here.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -126,10 +126,18 @@ def _schedule(conn: sa.Connection, part: ScopePlan, stale: set[Hashable]) -> dic
 
 
 def finish(
-    store: Store, run: Run, *, finished_at: int, exit_code: int, report: dict[str, Any], messages: Sequence[Entry] = ()
+    store: Store,
+    run: Run,
+    *,
+    finished_at: int,
+    exit_code: int,
+    report: dict[str, Any],
+    messages: Sequence[Entry] = (),
+    also: Callable[[sa.Connection], None] = lambda _: None,
 ) -> None:
-    """Write how a run ended, and what is to be told of it: both or neither."""
-    with store.write() as conn:
+    """Write how a run ended, what is to be told of it, and what `also` writes: all or nothing."""
+    with run.writing(store) as conn:
+        also(conn)
         run.stamp(conn)
         conn.execute(
             sa.update(runs)

@@ -1,7 +1,7 @@
 """The journal read back: the runs, what each decided, and what was decided about one memory."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -37,6 +37,19 @@ def earlier_reports(conn: sa.Connection) -> Iterator[dict[str, Any]]:
     yield from conn.scalars(query)
 
 
+def cut_off(conn: sa.Connection, scope_keys: Collection[int], *, since: int) -> list[tuple[str, dict[str, int]]]:
+    """
+    What runs did, by their ids, that began after an instant, worked in these scopes and never came to their end.
+
+    Under the locks of the scopes: else they may be under way.
+    """
+    worked = sa.select(decisions.c.run_key).where(decisions.c.scope_key.in_(scope_keys))
+    query = sa.select(runs.c.key, runs.c.run_id).where(
+        runs.c.started_at >= since, runs.c.finished_at.is_(None), runs.c.undone_at.is_(None), runs.c.key.in_(worked)
+    )
+    return [(run_id, journalled(conn, key)) for key, run_id in conn.execute(query.order_by(runs.c.key)).all()]
+
+
 def run_document(conn: sa.Connection, key: int) -> dict[str, Any]:
     """One run as a JSON document with its whole report."""
     row = conn.execute(sa.select(runs).where(runs.c.key == key)).one()
@@ -51,11 +64,11 @@ def _run(conn: sa.Connection, row: sa.Row[Any]) -> dict[str, Any]:
         "finished_at": row.finished_at and format_instant(row.finished_at),
         "undone_at": row.undone_at and format_instant(row.undone_at),
         "exit": row.exit_code,
-        "totals": row.report.get("totals") if row.report else _journalled(conn, row.key),
+        "totals": row.report.get("totals") if row.report else journalled(conn, row.key),
     }
 
 
-def _journalled(conn: sa.Connection, run_key: int) -> dict[str, int]:
+def journalled(conn: sa.Connection, run_key: int) -> dict[str, int]:
     """What a run did that left no report, for it was killed: its decisions by their verb."""
     each = sa.select(decisions.c.verb, decisions.c.table_name, decisions.c.row_a, decisions.c.row_b)
     rows = each.where(decisions.c.run_key == run_key, decisions.c.verb.in_(TOTALS)).distinct().subquery()

@@ -15,6 +15,7 @@ from consolidator.instants import NIGHT, to_datetime
 from consolidator.store.tables import ledger, scopes
 
 KEPT_NIGHTS = 400
+_UNDER_WAY = "it was killed on the way, or is under way"
 
 _NAMES = ("scope_key", "job", "day", "attempts", "next_at", "done_at", "reason")
 
@@ -41,6 +42,11 @@ class Entry:
         return self.done_at is not None
 
     @property
+    def killed(self) -> bool:
+        """Whether the last attempt was killed; asked under the lock of the scope, where none is under way."""
+        return not self.done and self.attempts > 0 and self.reason == _UNDER_WAY
+
+    @property
     def given_up(self) -> bool:
         """Whether it is not to be begun any more."""
         return not self.done and self.reason is not None and self.next_at is None
@@ -62,6 +68,12 @@ def entries(conn: sa.Connection, scope_keys: Iterable[int], job: str, day: str, 
     return {key: found.get(key, Entry(key, job, day)) for key in scope_keys}
 
 
+def done_for(conn: sa.Connection, job: str, day: str, until: str) -> set[int]:
+    """The scopes in which a job was done for a date, or a later one up to `until`."""
+    of_date = (ledger.c.job == job, ledger.c.day >= day, ledger.c.day <= until)
+    return set(conn.scalars(sa.select(ledger.c.scope_key).where(*of_date, ledger.c.done_at.is_not(None))))
+
+
 def unfinished(conn: sa.Connection, job: str) -> set[int]:
     """The scopes in which the last attempt at a job failed, for whatever date."""
     latest = sa.select(ledger.c.scope_key, sa.func.max(ledger.c.day).label("day"))
@@ -76,7 +88,7 @@ def unfinished(conn: sa.Connection, job: str) -> set[int]:
 
 def begin(conn: sa.Connection, scope_key: int, job: str, day: str, *, next_at: int | None) -> None:
     """Count an attempt before it is made: one that is killed has counted too. next_at: as if it were to fail."""
-    values = {"attempts": 1, "next_at": next_at, "reason": "it was killed on the way, or is under way"}
+    values = {"attempts": 1, "next_at": next_at, "reason": _UNDER_WAY}
     _upsert(conn, scope_key, job, day, values, attempts=ledger.c.attempts + 1)
 
 

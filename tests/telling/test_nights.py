@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from consolidator.store.apply import finish
 from consolidator.store.tables import ledger, outbox, runs
 from tests.lives import memory, name, rated
 from tests.notify import servers
@@ -202,6 +203,48 @@ def test_what_words_cost_is_in_the_report(town: Town, anthropic: Provider) -> No
     assert f"{taken['model']} was asked 1 time" in digest["text"]
     assert digest["report"]["usd"] == taken["usd"]
     assert ended.code == 0
+
+
+def test_who_is_killed_before_the_end_of_a_night_has_told_nothing_and_the_next_tells(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its last scope is not done without its message; what it had done is told by the next attempt, once."""
+
+    def die(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    town.say(jobs=SUMMARY)
+    busy(town)
+    with monkeypatch.context() as patched:
+        patched.setattr("consolidator.perform.finish", die)
+        assert town.job(at=2).code == 130
+    assert town.heard == []
+    killed = town.rows(runs)[0].run_id
+    for at in (2.01, 2.02):
+        assert town.job(at=at).code == 0
+        (heard,) = town.heard
+    assert heard["title"] == "The night of 2026-03-03 was cut off"
+    assert heard["text"].startswith("What it had done stays, and another attempt did the rest: ")
+    assert "groups absorbed 1" in heard["text"]
+    assert f"consolidate undo {killed}" in heard["text"]
+
+
+def test_who_is_killed_after_the_end_of_a_night_has_told_of_it(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ledger and message are one: the next attempt finds both, and sends it."""
+
+    def end_and_die(*given: Any, **options: Any) -> None:
+        finish(*given, **options)
+        raise KeyboardInterrupt
+
+    town.say(jobs=SUMMARY)
+    busy(town)
+    with monkeypatch.context() as patched:
+        patched.setattr("consolidator.perform.finish", end_and_die)
+        assert town.job(at=2).code == 130
+    assert [row.done_at is None for row in town.rows(ledger)] == [False]
+    assert town.job(at=2.01).code == 0
+    (heard,) = town.heard
+    assert heard["text"] == "I merged 1 memory into 1 that says the same."
 
 
 def test_times_are_told_where_the_job_is(town: Town) -> None:
