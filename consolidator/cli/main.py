@@ -16,6 +16,7 @@ from consolidator.cli import (
     files,
     job,
     look,
+    mcp,
     nights,
     notify,
     output,
@@ -55,6 +56,7 @@ COMMANDS: dict[str, Callable[..., object] | None] = {
     "history": show.history,
     "graph": look.graph,
     "serve": serve.serve,
+    "mcp": mcp.mcp,
     "notify": None,  # a group of its own
     "settings": None,  # a group of its own
     "systemd": None,  # a group of its own

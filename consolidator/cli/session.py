@@ -67,6 +67,17 @@ class Session:
         return self.url == str(default_store())
 
     @property
+    def salience_file(self) -> Path | None:
+        """Where it stands what the user wants remembered, if anywhere."""
+        from consolidator.salience import salience_file
+        from consolidator.store.urls import is_file, parse_url, path_of
+
+        url = parse_url(self.url)
+        return salience_file(
+            self.settings.salience, settings=self.settings_file, store=path_of(url) if is_file(url) else None
+        )
+
+    @property
     def rates(self) -> "Rates":
         """The rates in force."""
         from consolidator.laws.clock import Rates

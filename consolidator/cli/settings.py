@@ -43,7 +43,7 @@ def check(ctx: typer.Context, json: JsonOption = False) -> None:
     due = duties(reading.settings, local_zone())
     now = clock()
     shown = masked(reading.settings, reading.sources)
-    notes = (*reading.notes, *_places(reading.settings))
+    notes = (*reading.notes, *_places(reading.settings), *_salience(session))
     if json:
         jobs = {name: _next(due[name], now) if name in due else None for name in JOB_NAMES}
         emit_json(
@@ -165,6 +165,15 @@ def _places(settings: "Settings") -> Iterator[str]:
             yield f"{name}: {folder} is no folder"
         elif not os.access(folder, os.W_OK | os.X_OK):
             yield f"{name}: the folder {folder} cannot be written to"
+
+
+def _salience(session: Session) -> Iterator[str]:
+    """What keeps the salience profile from being told whole."""
+    from consolidator.salience import read_salience
+
+    problem = read_salience(session.salience_file).problem
+    if problem:
+        yield f"salience: {problem}"
 
 
 def _why_off(name: str, settings: "Settings") -> str:

@@ -200,6 +200,42 @@ class Metrics(Section):
     )
 
 
+TOKEN = r"[!-~]{16,1000}"
+WHAT_A_TOKEN_IS = (
+    "it has 16 or more ASCII letters, digits and signs, and no spaces; make one with `openssl rand -hex 32`"
+)
+HostName = Annotated[
+    str,
+    Field(max_length=253),
+    _spelled(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?", "the name of a host; write e.g. memory.example.org"),
+    Is("the name of a host"),
+]
+
+
+class Mcp(Section):
+    """Serving memories to agents over HTTP, `consolidate mcp --http`."""
+
+    token: SecretStr | None = Field(
+        None,
+        description="what a client has to send as its bearer token; needed where others than this machine can reach "
+        "the server. $CONSOLIDATOR_MCP_TOKEN comes first",
+        examples=["${MCP_TOKEN}"],
+        repr=False,
+    )
+    hosts: Annotated[tuple[HostName, ...], Field(strict=False)] = Field(
+        (),
+        description="more names under which clients reach it, such as that of a proxy before it; they need a token",
+        examples=[["memory.example.org"]],
+    )
+
+    @field_validator("token")
+    @classmethod
+    def _sendable(cls, token: SecretStr | None) -> SecretStr | None:
+        if token is not None and not re.fullmatch(TOKEN, token.get_secret_value()):
+            raise ValueError(f"not a token; {WHAT_A_TOKEN_IS}")
+        return token
+
+
 class Settings(Section):
     """Everything that can be set."""
 
@@ -246,8 +282,15 @@ class Settings(Section):
         description="How a language model is to sound where it writes summaries. Without it: friendly and plain.",
         examples=["A dry night porter who calls me Captain."],
     )
+    salience: FilePath | None = Field(
+        None,
+        description="What you want remembered, in your own words: a text file of up to 4,000 characters, told to "
+        "agents as guidance. Without it: salience.md beside this file, else beside the store, if it is there.",
+        examples=["salience.md"],
+    )
     jobs: Jobs = group()
     service: Service = group()
     watch: Watch = group()
     ping: Ping = group()
     metrics: Metrics = group()
+    mcp: Mcp = group()

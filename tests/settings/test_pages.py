@@ -76,7 +76,7 @@ def test_every_example_of_a_value_is_possible(path: tuple[str, ...], value: Any)
     document = {"stores": {"team": "t.db"}, "channels": {"chat": {"type": "stdout"}}} | document
     text: list[str] = []
     YAML(typ="safe", pure=True).dump(document, type("Out", (), {"write": lambda _, part: text.append(part.decode())})())
-    environ = dict.fromkeys(("EMBEDDING_KEY", "MERGE_KEY", "DATABASE_PASSWORD"), "x")
+    environ = dict.fromkeys(("EMBEDDING_KEY", "MERGE_KEY", "DATABASE_PASSWORD", "MCP_TOKEN"), "x" * 16)
     parse_settings("".join(text), "s", environ=environ)
     SCHEMA.validate(document)
 

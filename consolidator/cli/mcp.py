@@ -1,0 +1,81 @@
+"""`consolidate mcp`: serves the memories of a scope to agents, over the Model Context Protocol."""
+
+import os
+import re
+from typing import Annotated
+
+import typer
+
+from consolidator.cli.output import note
+from consolidator.cli.session import ScopeOption, Session, scope_text
+from consolidator.errors import BadInput
+from consolidator.scopes import EMPTY
+
+TOKEN_VARIABLE = "CONSOLIDATOR_MCP_TOKEN"
+
+
+def mcp(
+    ctx: typer.Context,
+    scope: ScopeOption = None,
+    store: Annotated[
+        str | None,
+        typer.Option("--store", metavar="URL", help="As before the command.", show_default=False),
+    ] = None,
+    http: Annotated[
+        str | None,
+        typer.Option(
+            "--http",
+            metavar="[HOST:]PORT",
+            help="Serve over HTTP at /mcp instead of standard input and output; this machine alone without HOST.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """
+    Serve the memories of a scope to agents, as an MCP server.
+
+    Over standard input and output one client that starts this command; with --http many. All reach the one scope that
+    is named here, and no other. A token is needed where others than this machine can come in: $CONSOLIDATOR_MCP_TOKEN,
+    else mcp.token in the settings.
+
+    \b
+    Example:
+        consolidate mcp --scope user=ada
+    """
+    session: Session = ctx.obj
+    if store is not None:
+        session = Session(store, session.settings, session.settings_file)
+    where = scope_text(scope) or EMPTY
+    from consolidator.mcp.http import address_of, insist_on_token, serve_http
+    from consolidator.mcp.serving import serving
+    from consolidator.mcp.stdio import serve_stdio
+
+    address = None if http is None else address_of(http)
+    hosts, token = session.settings.mcp.hosts, None
+    if address is not None:
+        token = _token(session)
+        insist_on_token(address, token, hosts)
+    with serving(
+        session.url, where, session.settings, salience=lambda: session.salience_file, complain=_complain
+    ) as server:
+        if address is None:
+            serve_stdio(server)
+        else:
+            serve_http(server, address, token=token, hosts=hosts, say=_complain)
+
+
+def _token(session: Session) -> str | None:
+    """What clients have to send: of the variable, else of the settings. BadInput where it can be no token."""
+    from consolidator.settings.model import TOKEN, WHAT_A_TOKEN_IS
+
+    given = os.environ.get(TOKEN_VARIABLE)
+    if given is not None:
+        if not re.fullmatch(TOKEN, given.strip()):
+            raise BadInput(f"${TOKEN_VARIABLE}: not a token; {WHAT_A_TOKEN_IS}")
+        return given.strip()
+    secret = session.settings.mcp.token
+    return None if secret is None else secret.get_secret_value()
+
+
+def _complain(line: str) -> None:
+    note(f"consolidate: {line}")

@@ -1,0 +1,1 @@
+"""The MCP server: the tools with which an agent remembers, recalls and rates, over stdio and HTTP."""

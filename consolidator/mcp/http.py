@@ -1,0 +1,92 @@
+"""Serving clients over streamable HTTP, until this process is told to end."""
+
+import logging
+import os
+import re
+import socket
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import uvicorn
+from mcp.server.lowlevel import Server
+from mcp.server.transport_security import TransportSecuritySettings
+
+from consolidator.errors import BadInput, Terminated
+from consolidator.mcp.guard import Guard, is_here
+
+PATH = "/mcp"
+PORT_HELP = "write PORT, or HOST:PORT, e.g. 8765 or [::1]:8765"
+_MOST_BYTES = 1024 * 1024  # of a request; a memory has at most 10,000 characters
+_LAST_SECONDS = 3  # for calls under way, once it is to end
+_ADDRESS = re.compile(r"(?:(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[^:\s\[\]/]+)):)?(?P<port>\d{1,5})", re.ASCII)
+
+
+class Address(NamedTuple):
+    """Where to listen. port 0: one that is free."""
+
+    host: str
+    port: int
+
+
+def address_of(text: str) -> Address:
+    """The address that a person wrote; this machine alone where no host is named. BadInput where it is none."""
+    match = _ADDRESS.fullmatch(text)
+    if not match or int(match["port"]) > 65_535:
+        raise BadInput(f"--http: {text!r} is no address; {PORT_HELP}")
+    return Address(match["six"] or match["host"] or "127.0.0.1", int(match["port"]))
+
+
+def insist_on_token(address: Address, token: str | None, hosts: Iterable[str]) -> None:
+    """BadInput where others than this machine may come in without a token."""
+    if token is None and (not is_here(address.host) or any(hosts)):
+        who = "mcp.hosts names clients from elsewhere" if is_here(address.host) else f"others reach {address.host}"
+        raise BadInput(
+            f"--http: {who}, so a token is needed; set $CONSOLIDATOR_MCP_TOKEN, or mcp.token_file in the settings"
+        )
+
+
+def serve_http(
+    server: Server[Any], address: Address, *, token: str | None, hosts: Iterable[str], say: Callable[[str], object]
+) -> None:
+    """
+    Serve until SIGTERM or SIGINT comes; calls under way are ended first. BadInput where it cannot listen there.
+
+    say: is told where it listens, once it does.
+    """
+    listening = _listening(address)
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    app = server.streamable_http_app(
+        streamable_http_path=PATH,
+        json_response=True,
+        max_request_body_size=_MOST_BYTES,
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the guard looks
+    )
+    own = () if address.host in ("0.0.0.0", "::") else (address.host,)
+    names = (*own, socket.gethostname(), *hosts)
+    config = uvicorn.Config(
+        Guard(app, token=token, hosts=names),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=_LAST_SECONDS,
+        lifespan="on",
+        ws="none",
+    )
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="consolidate: %(message)s")
+    running = uvicorn.Server(config)
+    say(f"serving at http://{host}:{listening.getsockname()[1]}{PATH}{' (a token is needed)' if token else ''}")
+    with suppress(Terminated, KeyboardInterrupt), listening:
+        running.run(sockets=[listening])
+
+
+def _listening(address: Address) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((address.host, address.port), family=family, backlog=128)
+    except (OSError, UnicodeError) as error:
+        errno = getattr(error, "errno", None)
+        what = os.strerror(errno) if errno and errno > 0 else getattr(error, "strerror", None) or error
+        raise BadInput(f"--http: {address.host}:{address.port} cannot be used: {what}; name another") from None

@@ -1,0 +1,35 @@
+"""A server over an open store, from before the first client comes until after the last one has gone."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from consolidator.day.clock import wall_clock
+from consolidator.day.memory import PATIENCE_SECONDS, Memory
+from consolidator.mcp.server import DayServer, Served
+from consolidator.salience import read_salience
+from consolidator.settings import Settings
+from consolidator.store.engine import open_store
+
+
+@contextmanager
+def serving(
+    url: str,
+    scope: str,
+    settings: Settings,
+    *,
+    salience: Callable[[], Path | None],
+    complain: Callable[[str], object],
+) -> Iterator[DayServer]:
+    """
+    The server of a scope. StoreUnusable where the store cannot be used: before anything is said to a client.
+
+    scope: canonical. salience: finds the profile. complain: is told what is wrong with it.
+    """
+    with open_store(url, mode="write", busy_timeout_seconds=PATIENCE_SECONDS) as store:
+        memory = Memory.of(store, json.loads(scope), settings=settings, clock=wall_clock)
+        problem = read_salience(salience()).problem
+        if problem:
+            complain(f"salience: {problem}")
+        yield DayServer(Served(memory, url, scope, salience))

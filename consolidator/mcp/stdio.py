@@ -1,0 +1,80 @@
+"""Serving one client over standard input and output, until it closes them or this process is told to end."""
+
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import anyio
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+
+_CHUNK = 65_536
+
+
+def serve_stdio(server: Server[Any]) -> None:
+    """
+    Serve until the client closes its end, or SIGTERM or SIGINT comes; calls under way are ended first.
+
+    Only the protocol reaches standard output: whatever else is printed meanwhile goes to standard error.
+    """
+    with _input() as wire:
+        try:
+            anyio.run(_serve, server, wire)
+        except* (BrokenPipeError, anyio.BrokenResourceError):
+            pass  # the client is gone
+        finally:
+            with suppress(OSError):
+                sys.stdout.flush()
+
+
+async def _serve(server: Server[Any], wire: int) -> None:
+    async with anyio.create_task_group() as tasks:
+
+        async def end_when_told() -> None:
+            with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+                async for _ in signals:
+                    tasks.cancel_scope.cancel()
+
+        tasks.start_soon(end_when_told)
+        async with stdio_server(stdin=_lines(wire)) as (reading, writing):  # type: ignore[arg-type]
+            await server.run(reading, writing, server.create_initialization_options())
+        tasks.cancel_scope.cancel()
+
+
+async def _lines(wire: int) -> AsyncIterator[str]:
+    """The lines of a descriptor as they come; no thread waits for the next one when all has ended."""
+    left = bytearray()
+    looked = 0
+    while True:
+        end = left.find(b"\n", looked)
+        if end >= 0:
+            yield left[:end].decode(errors="replace")
+            del left[: end + 1]
+            looked = 0
+            continue
+        looked = len(left)
+        with suppress(PermissionError):  # a file is always ready
+            await anyio.wait_readable(wire)
+        chunk = os.read(wire, _CHUNK)
+        if not chunk:
+            if left:
+                yield left.decode(errors="replace")
+            return
+        left += chunk
+
+
+@contextmanager
+def _input() -> Iterator[int]:
+    """The descriptor of the client's messages; meanwhile nothing else reads standard input."""
+    wire = os.dup(0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    try:
+        yield wire
+    finally:
+        os.dup2(wire, 0)
+        os.close(wire)
