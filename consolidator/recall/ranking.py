@@ -97,6 +97,7 @@ def ranked(conn: sa.Connection, shelf: Shelf, scope_key: int, asked: Asked) -> t
     fresh = rows_of(conn, [int(index.keys[place]) for place in places])
     for place in places:  # what was archived, or forgotten, since the last look
         row = fresh.get(int(index.keys[place]))
+        shelf.there[place] = row is not None
         shelf.active[place] = row is not None and row.status == "active"
     kept = np.array(
         [place for place in places if int(index.keys[place]) in fresh and (asked.deep or shelf.active[place])]
@@ -113,11 +114,13 @@ def ranked(conn: sa.Connection, shelf: Shelf, scope_key: int, asked: Asked) -> t
     passed = np.array([active.get(row.key, 0.0) for row in rows])
     found |= _lived(found, passed, strengths, rows, weights, now=asked.now)
     total = np.sum(list(found.values()), axis=0)
-    order = diversified(total, index.vectors(kept), most=len(kept))
+    budget = asked.budget
+    only_counted = budget.limit is not None and budget[1:] == (None, None) and not asked.upcoming_first
+    order = diversified(total, index.vectors(kept), most=budget.limit or 0 if only_counted else len(kept))
     states = {place: _state(rows[place], asked) for place, _ in order} if asked.upcoming_first else {}
     if asked.upcoming_first:
         order.sort(key=lambda each: _when(states[each[0]]))
-    chosen = [order[at] for at in fitting([rows[place].content for place, _ in order], asked.budget)]
+    chosen = [order[at] for at in fitting([rows[place].content for place, _ in order], budget)]
     return [
         Ranked(
             rows[place],
@@ -161,15 +164,13 @@ def _answering(shelf: Shelf, asked: Asked, parts: Parts, weights: Weights) -> Fl
 def _eligible(shelf: Shelf, asked: Asked) -> Flags:
     """Which memories may be recalled."""
     said_at = shelf.index.said_at
-    found: Flags = shelf.created_at <= asked.now
-    if not asked.deep:
-        found &= shelf.active
+    found: Flags = (shelf.created_at <= asked.now) & (shelf.there if asked.deep else shelf.active)
     if asked.since is not None:
         found &= said_at >= asked.since
     if asked.until is not None:
         found &= said_at <= asked.until
     if asked.types is not None:
-        found &= np.isin(np.array(shelf.types), list(asked.types))
+        found &= shelf.of_types(asked.types)
     return found
 
 

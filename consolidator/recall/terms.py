@@ -13,25 +13,37 @@ _STOP = (
     "few more most other such own same too very just also s t d ll re ve m don"
 )
 STOP_WORDS = frozenset(_STOP.split())
-_ASCII_WORD = re.compile(r"[a-z0-9]+")
+_ASCII_WORDS = str.maketrans({chr(code): " " for code in range(128) if not chr(code).isalnum()})
 _LONGEST_WORD = 200
 _ENDINGS = (("ies", "y"), ("sses", "ss"), ("ing", ""), ("edly", ""), ("ed", ""), ("ly", ""), ("es", ""), ("s", ""))
 _KEPT_S = ("ss", "us", "is")
 _SHORTEST_STEM = 3
-_stems: dict[str, str] = {}
 _MOST_STEMS = 200_000
+
+
+class _Stems(dict[str, str]):
+    """The term of each word that was seen; empty for a stop word."""
+
+    def __missing__(self, word: str) -> str:
+        found = "" if word in STOP_WORDS else stem(word[:_LONGEST_WORD])
+        if len(self) < _MOST_STEMS:
+            self[word] = found
+        return found
+
+
+_stems = _Stems()
 
 
 def terms(text: str) -> list[str]:
     """The terms of a text, in order, repeats kept. A stretch without spaces gives the pairs of its letters."""
     if text.isascii():
-        return [_stem(word[:_LONGEST_WORD]) for word in _ASCII_WORD.findall(text.lower()) if word not in STOP_WORDS]
+        return [term for word in text.lower().translate(_ASCII_WORDS).split() if (term := _stems[word])]
     found = []
     for word in words(text):
         if len(word) > 1:
             found += [one + other for one, other in pairwise(word)]
-        elif word[0] not in STOP_WORDS:
-            found.append(_stem(word[0]))
+        elif term := _stems[word[0]]:
+            found.append(term)
     return found
 
 
@@ -52,15 +64,6 @@ def stem(word: str) -> str:
     if len(word) > _SHORTEST_STEM and word.endswith("i"):
         word = word[:-1] + "y"
     return word
-
-
-def _stem(word: str) -> str:
-    found = _stems.get(word)
-    if found is None:
-        found = stem(word)
-        if len(_stems) < _MOST_STEMS:
-            _stems[word] = found
-    return found
 
 
 _NAME = re.compile(r"\b\w[\w'’-]*")

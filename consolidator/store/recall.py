@@ -2,11 +2,11 @@
 What recall reads: the index of a scope, kept in this process and brought up to date by what is new, and the few
 memories and links that are looked at closely, always fresh.
 
-A recall writes nothing. What changed in a memory (archived, another strength) is seen at once where the memory is
-looked at; which memories are worth a look is brought up to date when their number changes and after every night.
+A recall writes nothing. What is given is always read anew, so nothing archived, forgotten or changed is given as it
+was. Which memories are worth a look is brought up to date when anything was written to the store (`Shelf.refresh`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from threading import Lock
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -22,14 +22,17 @@ from consolidator.recall.index import Index
 from consolidator.recall.spreading import Link
 from consolidator.store.clocks import read_clock
 from consolidator.store.engine import Store, keyed
+from consolidator.store.stamps import stamp
 from consolidator.store.tables import DIRECT, INFERRED, associations, identities, memories, runs
-from consolidator.store.vectors import Pin, vectors_of
+from consolidator.store.vectors import Pin, vector_parts
 
 _ROWS_AT_ONCE = 5_000
 _LACKING_AT_ONCE = 500
-_RECALLS_BETWEEN_LOOKS = 256
-_COUNTED_AT_ONCE = 10_000
+_LOOKED_THROUGH_AT_ONCE = 10_000
+_CONNECTIONS = 8
 _MINUTE = 60 * SECOND
+_HIGHEST = sa.select(sa.func.max(memories.c.key))
+_LAST_RUN = sa.select(runs.c.key, runs.c.finished_at, runs.c.undone_at).order_by(runs.c.key.desc()).limit(1)
 
 
 class Row(NamedTuple):
@@ -60,13 +63,17 @@ class Shelf:
         self.lock = Lock()
         self.pinned = pinned
         self.index = Index(pinned.dimension if pinned else 0)
+        self.there: NDArray[np.bool_] = np.zeros(0, bool)
         self.active: NDArray[np.bool_] = np.zeros(0, bool)
         self.created_at: NDArray[np.int64] = np.zeros(0, np.int64)
-        self.types: list[str] = []
+        self._types: dict[str, int] = {}
+        self._type_of: NDArray[np.int32] = np.zeros(0, np.int32)
         self._highest = 0
-        self._seen: tuple[Any, ...] | None = None
+        self._seen: dict[int, Any] = {}  # by connection: what it had read when this was last brought up to date
+        self._run: tuple[Any, ...] | None = None
+        self._behind = False
         self._recalls = 0
-        self._from = 0
+        self._from: int | None = None
         self._clock: tuple[int, Rates, Clock] | None = None
 
     def clock(self, conn: sa.Connection, scope_key: int, *, now: int, rates: Rates) -> Clock:
@@ -75,83 +82,106 @@ class Shelf:
             self._clock = (now, rates, read_clock(conn, scope_key, now=now, rates=rates))
         return self._clock[2]
 
+    def of_types(self, wanted: Collection[str]) -> NDArray[np.bool_]:
+        """bool[n]: the rows of these types."""
+        return np.isin(self._type_of, [self._types[kind] for kind in wanted if kind in self._types])
+
     def refresh(self, conn: sa.Connection, scope_key: int) -> None:
-        """Take in what is new in the snapshot."""
-        highest = conn.scalar(sa.select(sa.func.max(memories.c.key))) or 0
-        if highest != self._highest:
-            self._add(conn, scope_key, after=min(self._highest, highest))
-            self._highest = highest
-        last = conn.execute(
-            sa.select(runs.c.key, runs.c.finished_at, runs.c.undone_at).order_by(runs.c.key.desc()).limit(1)
-        ).one_or_none()
-        seen = tuple(last) if last else ()
+        """
+        Take in what has changed up to the snapshot.
+
+        Where nothing was written to the store since the last recall, that is one question. Else what is new is taken
+        in, with its vectors, and which memories are there and active is looked up. A scope of more than 10,000 into
+        which somebody writes all the time is not looked through at every recall: what came back, or what another
+        process took in under an older key, may then be seen up to a recall later for every 10,000 memories.
+        """
         self._recalls += 1
-        if self._seen is not None and (seen != self._seen or self._is_behind(conn, scope_key)):
+        connection, seen = stamp(conn)
+        if self._seen.get(connection) != seen:
+            self._behind, self._from = True, 0
+            first = self._run is None
+            run = tuple(conn.execute(_LAST_RUN).one_or_none() or ())
+            if self._run != run:
+                self._recalls, self._clock, self._run = len(self.index), None, run
+            highest = conn.scalar(_HIGHEST) or 0
+            if highest > self._highest:
+                self._add(conn, scope_key, after=self._highest)
+                self._highest = highest
+            if first:
+                self._behind, self._recalls = False, 0
+            self._seen = {**self._seen, connection: seen} if len(self._seen) < _CONNECTIONS else {connection: seen}
+        if self._behind and self._recalls > len(self.index) // _LOOKED_THROUGH_AT_ONCE:
             self._look(conn, scope_key)
-            self._clock = None
-        self._seen = seen
-        self._fetch_vectors(conn, scope_key)
+            self._behind, self._recalls = False, 0
+        if self._from is not None:
+            self._fetch_lacking(conn, scope_key)
 
-    def _is_behind(self, conn: sa.Connection, scope_key: int) -> bool:
-        """Whether others are active than are held as such; a large scope is not counted at every recall."""
-        if self._recalls % _RECALLS_BETWEEN_LOOKS == 0:
-            return True
-        if self._recalls % (1 + len(self.index) // _COUNTED_AT_ONCE):
-            return False
-        of_scope = sa.and_(memories.c.scope_key == scope_key, memories.c.status == "active")
-        active = conn.scalar(sa.select(sa.func.count()).select_from(memories).where(of_scope))
-        return active != int(self.active.sum())
-
-    def _add(self, conn: sa.Connection, scope_key: int, *, after: int) -> None:
+    def _add(self, conn: sa.Connection, scope_key: int, *, after: int = 0, keys: Sequence[int] | None = None) -> None:
         said_at = sa.func.coalesce(memories.c.observed_at, memories.c.created_at)
-        of_scope = memories.c.scope_key == scope_key
-        if after:  # few rows: read by key, not by an index over the scope
-            of_scope = memories.c.scope_key + 0 == scope_key
-        query = (
-            sa.select(
-                memories.c.key,
-                memories.c.content,
-                sa.type_coerce(said_at, sa.BigInteger),
-                sa.type_coerce(memories.c.created_at, sa.BigInteger),
-                memories.c.status,
-                memories.c.type,
-            )
-            .where(of_scope, memories.c.key > after)
-            .order_by(memories.c.key)
+        query = sa.select(
+            memories.c.key,
+            memories.c.content,
+            sa.type_coerce(said_at, sa.BigInteger),
+            sa.type_coerce(memories.c.created_at, sa.BigInteger),
+            memories.c.status,
+            memories.c.type,
         )
-        active, created, types = [self.active], [self.created_at], self.types
-        with conn.execute(query.execution_options(stream_results=True)) as rows:
+        if keys is not None:
+            asked = keyed(conn, key=keys)
+            query = query.join(asked, asked.c.key == memories.c.key).where(memories.c.scope_key + 0 == scope_key)
+        elif after:  # few rows: read by key, not by an index over the scope
+            query = query.where(memories.c.scope_key + 0 == scope_key, memories.c.key > after)
+        else:
+            query = query.where(memories.c.scope_key == scope_key)
+        whole = not len(self.index)
+        added: list[int] = []
+        with conn.execute(query.order_by(memories.c.key).execution_options(stream_results=True)) as rows:
             for part in rows.partitions(_ROWS_AT_ONCE):
                 new = [row for row in part if not self.index.holds(row[0])]
                 if not new:
                     continue
-                keys, contents, said, made, statuses, kinds = zip(*new, strict=True)
-                self.index.add(keys, contents, said)
-                active.append(np.array([status == "active" for status in statuses]))
-                created.append(np.array(made, np.int64))
-                types += kinds
-        self.active, self.created_at = np.concatenate(active), np.concatenate(created)
+                some, contents, said, made, statuses, kinds = zip(*new, strict=True)
+                self.index.add(some, contents, said)
+                types = [self._types.setdefault(kind, len(self._types)) for kind in kinds]
+                self.there = np.concatenate([self.there, np.ones(len(new), bool)])
+                self.active = np.concatenate([self.active, [status == "active" for status in statuses]])
+                self.created_at = np.concatenate([self.created_at, np.array(made, np.int64)])
+                self._type_of = np.concatenate([self._type_of, np.array(types, np.int32)])
+                added += some
+        if self.pinned is not None and added:
+            for found, vectors in vector_parts(conn, scope_key, self.pinned, None if whole else added):
+                self.index.add_vectors(found, vectors)
 
     def _look(self, conn: sa.Connection, scope_key: int) -> None:
-        """See which memories are active now, and those whose keys are older than what is held."""
-        query = sa.select(memories.c.key).where(memories.c.scope_key == scope_key)
-        if (conn.scalar(sa.select(sa.func.count()).select_from(query.subquery())) or 0) > len(self.index):
-            self._add(conn, scope_key, after=0)
-        keys = np.array(conn.scalars(query.where(memories.c.status == "active")).all(), np.int64)
-        self.active = np.isin(self.index.keys, keys)
+        """See which memories are there and which of them are active, and take in those that are not held."""
+        of_scope = memories.c.scope_key == scope_key
+        count, total = conn.execute(
+            sa.select(sa.func.count(), sa.type_coerce(sa.func.sum(memories.c.key), sa.BigInteger)).where(of_scope)
+        ).one()
+        held = self.index.keys
+        if (count, int(total or 0)) != (int(self.there.sum()), int(held[self.there].sum())):
+            keys = np.array(conn.scalars(sa.select(memories.c.key).where(of_scope)).all(), np.int64)
+            missing = np.setdiff1d(keys, held)
+            if len(missing):
+                self._add(conn, scope_key, keys=missing.tolist())
+            self.there = np.isin(self.index.keys, keys)
+        active = sa.select(memories.c.key).where(of_scope, memories.c.status == "active")
+        self.active = np.isin(self.index.keys, np.array(conn.scalars(active).all(), np.int64))
 
-    def _fetch_vectors(self, conn: sa.Connection, scope_key: int) -> None:
-        if self.pinned is None:
-            return
+    def _fetch_lacking(self, conn: sa.Connection, scope_key: int) -> None:
+        """Look for the vectors of memories that had none, some at each recall until all were looked for."""
         lacking = self.index.without_vector()
+        start, self._from = self._from or 0, None
+        if self.pinned is None or not len(lacking):
+            return
         if len(lacking) == len(self.index):
-            self._from = 0
-        elif len(lacking) > _LACKING_AT_ONCE:
-            self._from = self._from if self._from < len(lacking) else 0
-            start, self._from = self._from, self._from + _LACKING_AT_ONCE
-            lacking = np.concatenate([lacking[start : start + _LACKING_AT_ONCE], lacking[-_LACKING_AT_ONCE:]])
-        if len(lacking):
-            self.index.add_vectors(*vectors_of(conn, scope_key, self.pinned, np.unique(lacking).tolist()))
+            parts = vector_parts(conn, scope_key, self.pinned)
+        else:
+            if start + _LACKING_AT_ONCE < len(lacking):
+                self._from = start + _LACKING_AT_ONCE
+            parts = vector_parts(conn, scope_key, self.pinned, lacking[start : start + _LACKING_AT_ONCE].tolist())
+        for found, vectors in parts:
+            self.index.add_vectors(found, vectors)
 
 
 _shelves: "WeakKeyDictionary[Store, dict[int, Shelf]]" = WeakKeyDictionary()

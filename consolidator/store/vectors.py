@@ -5,7 +5,7 @@ Every vector is kept with its model and dimension. Only those of one model and d
 that none is compared with another model's. The first embedding pins a store to its model (`pin`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -97,29 +97,40 @@ def vectors_of(
     keys: int64[n]; vectors: float32[n, dimension], each of length 1. Memories that the model cannot read, whose vector
     is zeros, are left out. 100,000 of 384 numbers take about a second, and little more memory than they fill.
     """
+    found: list[NDArray[np.int64]] = []
+    buffer = bytearray()
+    for some, vectors in vector_parts(conn, scope_key, pinned, keys, only_active=keys is None):
+        found.append(some)
+        buffer += vectors.tobytes()
+    vectors = np.frombuffer(buffer, "<f4").reshape(-1, pinned.dimension)
+    in_order = np.concatenate(found) if found else np.zeros(0, np.int64)
+    if (in_order[1:] < in_order[:-1]).any():  # sorted here: a server would sort the vectors on its disk
+        order = np.argsort(in_order)
+        in_order, vectors = in_order[order], vectors[order]
+    return in_order, vectors
+
+
+def vector_parts(
+    conn: sa.Connection, scope_key: int, pinned: Pin, keys: Sequence[int] | None = None, *, only_active: bool = False
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+    """The same of all of a scope's memories or of these, whatever their status, some thousand at a time, unordered."""
     query = (
         sa.select(memories.c.key, sa.type_coerce(embeddings.c.vector, sa.types.NullType()))
         .join(embeddings, embeddings.c.memory_key == memories.c.key)
         .where(embeddings.c.model == pinned.model, embeddings.c.dimension == pinned.dimension)
     )
     if keys is None:
-        query = query.where(memories.c.scope_key == scope_key, memories.c.status == "active")
+        query = query.where(memories.c.scope_key == scope_key)
     else:  # read by key: by an index over the scope, each memory of it would be looked for among the keys
         asked = keyed(conn, key=keys)
         query = query.join(asked, asked.c.key == memories.c.key).where(memories.c.scope_key + 0 == scope_key)
-    found: list[int] = []
-    buffer = bytearray()
+    if only_active:
+        query = query.where(memories.c.status == "active")
     with conn.execute(query.execution_options(stream_results=True)) as rows:
         for part in rows.partitions(_READ_AT_ONCE):
             some, blobs = zip(*part, strict=True)
-            found += some
-            buffer += b"".join(blobs)
-    vectors = np.frombuffer(buffer, "<f4").reshape(-1, pinned.dimension)
-    in_order = np.array(found, np.int64)
-    if (in_order[1:] < in_order[:-1]).any():  # sorted here: a server would sort the vectors on its disk
-        order = np.argsort(in_order)
-        in_order, vectors = in_order[order], vectors[order]
-    return _of_length_one(in_order, vectors)
+            vectors = np.frombuffer(bytearray().join(blobs), "<f4").reshape(-1, pinned.dimension)
+            yield _of_length_one(np.array(some, np.int64), vectors)
 
 
 def _of_length_one(
