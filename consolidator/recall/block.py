@@ -15,7 +15,8 @@ class Block:
     """
     Vectors of length 1, by place; a place may have none. They are kept once, and never moved.
 
-    Cosines are taken as seen from the mean of all vectors.
+    Cosines are taken as seen from the mean of all vectors: row by row, which reads as fast as memory gives and leaves
+    the other processor alone. A product of matrix and vector takes twice as long, and far longer while others compute.
     """
 
     def __init__(self, dimension: int) -> None:
@@ -77,13 +78,13 @@ class Block:
         asked = self.centered(query)
         shift = np.float32(asked @ self.mean)
         if places is not None:
-            found: Floats = self.vectors(places) @ asked
+            found: Floats = np.vecdot(self.vectors(places), asked)
             norms = self._norms[places]
         else:
             found, norms = np.empty(len(self.has), np.float32), self._norms
             for start, _, part in self._spans():
                 to = found[start : start + len(part)]
-                np.dot(part[: len(to)], asked, out=to)
+                np.vecdot(part[: len(to)], asked, out=to)
         found -= shift
         found /= norms
         return found
@@ -104,6 +105,6 @@ class Block:
         return zip(self._starts, self._starts[1:], self._parts, strict=False)
 
     def _norm(self, vectors: Floats) -> Floats:
-        squares = 1 - 2 * (vectors @ self.mean) + self.mean @ self.mean
+        squares = 1 - 2 * np.vecdot(vectors, self.mean) + self.mean @ self.mean
         norms: Floats = np.sqrt(np.maximum(squares, 1e-6)).astype(np.float32)
         return norms

@@ -29,7 +29,7 @@ def diversified(scores: NDArray[np.float64], vectors: Floats, *, most: int) -> l
         chosen.append((place, float(stepped[place])))
         left[place] = -np.inf
         if vectors.size:
-            nearest = np.maximum(nearest, vectors @ vectors[place])
+            nearest = np.maximum(nearest, np.vecdot(vectors, vectors[place]))
     return chosen
 
 
