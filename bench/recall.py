@@ -3,7 +3,7 @@ Recall: how much of what answers a question is found within a budget. (How fast:
 
 found: the share of a question's evidence that the recalled memories hold, of the evidence that any memory holds, as a
 mean over questions. Every constant that was chosen is chosen anew on the other conversations, for each conversation
-that is scored. Nothing is asserted.
+that is scored. The least score is tried with questions that the memories cannot answer too. Nothing is asserted.
 
     make bench-recall
     .venv/bin/python bench/recall.py [--data FOLDER]      (of *.memories.jsonl and *.questions.jsonl)
@@ -27,10 +27,10 @@ from consolidator.laws.clock import Rates
 from consolidator.recall.choosing import Budget, diversified, fitting
 from consolidator.recall.ranking import Asked as Question
 from consolidator.recall.ranking import parts_of
-from consolidator.recall.scoring import FULL, USUAL, Parts, Weights, own, together
+from consolidator.recall.scoring import FULL, USUAL, Parts, Weights, answering, own, together
 from consolidator.scopes import canonical
 from consolidator.store.engine import Store, open_store
-from consolidator.store.recall import rows_of, shelf_of
+from consolidator.store.recall import Shelf, rows_of, shelf_of
 from consolidator.store.tables import scopes
 from consolidator.store.vectors import pin_of
 
@@ -49,6 +49,8 @@ NOW = parse_instant("2026-01-01T00:00:00Z")
 class Asked:
     """A question, what answers it, and the parts of every memory's score by the weight of the echo."""
 
+    text: str
+    vector: Any
     category: str
     evidence: set[str]
     parts: dict[float, Parts]
@@ -66,6 +68,7 @@ class Conversation:
     evidence: list[set[str]]
     vectors: Any
     stretches: Any
+    shelf: Shelf
     known: dict[Weights, float] = field(default_factory=dict)
 
 
@@ -78,7 +81,12 @@ def main() -> None:
         tempfile.TemporaryDirectory(prefix="consolidator-bench.") as folder,
         open_store(str(Path(folder) / "data.db"), mode="create") as store,
     ):
-        tell_found([prepare(store, file) for file in sorted(chosen.data.glob("*.memories.jsonl"))])
+        conversations = [prepare(store, file) for file in sorted(chosen.data.glob("*.memories.jsonl"))]
+        if not conversations:
+            print(f"no *.memories.jsonl in {chosen.data}: nothing to measure")
+            return
+        tell_found(conversations)
+        tell_least(conversations)
 
 
 def prepare(store: Store, file: Path) -> Conversation:
@@ -97,23 +105,23 @@ def prepare(store: Store, file: Path) -> Conversation:
     in_order = [rows[key] for key in shelf.index.keys.tolist()]
     evidence = [evidence_of[row.id] for row in in_order]
     vectors = shelf.index.vectors(np.arange(len(in_order)))
-    everyone = np.ones(len(in_order), bool)
     asked = []
     for line in Path(str(file).replace(".memories.", ".questions.")).read_text().splitlines():
         question = json.loads(line)
         vector = model.queries([question["question"]])[0]
-        parts = {
-            echo: parts_of(
-                shelf, Question(question["question"], vector, NOW, "UTC", Rates(), Budget()), eligible=everyone,
-                weights=USUAL._replace(echo=echo),
-            )
-            for echo in GRID["echo"]
-        }  # fmt: skip
+        text = question["question"]
+        parts = {echo: parts_for(shelf, text, vector, USUAL._replace(echo=echo)) for echo in GRID["echo"]}
         held = set(question["evidence"]) & set().union(*evidence)
         if held:
-            asked.append(Asked(question["category"], held, parts, vectors @ vector, parts[0.0].words))
+            asked.append(Asked(text, vector, question["category"], held, parts, vectors @ vector, parts[0.0].words))
     contents = [row.content for row in in_order]
-    return Conversation(file.name.split(".")[0], asked, contents, evidence, vectors, shelf.index.stretches())
+    return Conversation(file.name.split(".")[0], asked, contents, evidence, vectors, shelf.index.stretches(), shelf)
+
+
+def parts_for(shelf: Shelf, text: str, vector: Any, weights: Weights) -> Parts:
+    """What the scores of all rows of a shelf are made of."""
+    asked = Question(text, vector, NOW, "UTC", Rates(), Budget())
+    return parts_of(shelf, asked, eligible=np.ones(len(shelf.index), bool), weights=weights)
 
 
 def scope_of(kept: list[dict[str, Any]]) -> str:
@@ -129,6 +137,7 @@ def tell_found(conversations: list[Conversation]) -> None:
     for name, score in {
         "cosine alone": lambda _, asked: asked.cosine,
         "words alone": lambda _, asked: asked.bm25,
+        "0.6 cosine, 0.4 words": lambda _, asked: 0.6 * asked.cosine + 0.4 * asked.bm25,
         "hybrid, as shipped": lambda each, asked: scored(each, asked, USUAL),
     }.items():
         rows[name] = [
@@ -213,6 +222,75 @@ def sum_found(each: Conversation, weights: Weights) -> float:
             total += len(asked.evidence & seen) / len(asked.evidence) / 4
     each.known[weights] = total
     return total
+
+
+LEAST = (0.1, 0.15, 0.18, 0.2, 0.25)
+LOST = 0.005  # the share of found evidence that a least score chosen on other conversations may lose there
+FOREIGN_STEP = 4  # every so manieth question of the other conversations
+NOTHING_SAID = (
+    "What is the capital of Mongolia?",
+    "How do I configure nginx as a reverse proxy?",
+    "Why does my Rust code not compile with a borrow error?",
+    "What is the boiling point of ethanol?",
+    "Write a regex that matches an email address",
+    "What is the difference between TCP and UDP?",
+    "Convert 30 miles to kilometres",
+    "Who won the world cup in 1998?",
+    "Fix the failing unit test in parser.py",
+    "What is the GDP of Brazil?",
+    "Which enzyme breaks down lactose?",
+    "Refactor this function to be async",
+    "How do I delete a git branch?",
+    "Compute the integral of x squared",
+    "When was the Treaty of Westphalia signed?",
+    "What does the HTTP status 418 mean?",
+    "List the prime numbers below fifty",
+    "What is the password of the staging server?",
+    "What is the serial number of the dishwasher?",
+    "Which port does Postgres listen on?",
+)
+
+
+def tell_least(conversations: list[Conversation]) -> None:
+    """What a least score loses of the evidence in the first ten, and leaves out for questions without an answer."""
+    right = {each.name: np.concatenate([values_of(each, asked) for asked in each.asked]) for each in conversations}
+    foreign = [
+        first_ten(each, asked.text, asked.vector)
+        for each in conversations
+        for other in conversations
+        if other is not each
+        for asked in other.asked[::FOREIGN_STEP]
+    ]
+    vectors = MiniLM().queries(NOTHING_SAID)
+    nothing = [first_ten(each, *asked) for each in conversations for asked in zip(NOTHING_SAID, vectors, strict=True)]
+    every = np.concatenate(list(right.values()))
+    print("least score: lost of the evidence in the first ten; left out for questions of others, and about nothing")
+    for least in LEAST:
+        shares = [np.mean(np.concatenate(values) < least) for values in (foreign, nothing)]
+        empty = np.mean([(values < least).all() for values in nothing])
+        print(
+            f"  {least:.2f}  lost {np.mean(every < least):.4f}, left out {shares[0]:.2f} and {shares[1]:.2f}; "
+            f"{empty:.2f} of the latter recall nothing"
+        )
+    for left in conversations:
+        others = np.concatenate([values for name, values in right.items() if name != left.name])
+        least = float(np.quantile(others, LOST))
+        print(f"  without {left.name}: {least:.3f}, which loses {np.mean(right[left.name] < least):.4f} there")
+
+
+def values_of(each: Conversation, asked: Asked) -> Any:
+    """How far those of the first ten answer that hold evidence."""
+    parts = asked.parts[USUAL.echo]
+    best = np.argsort(-scored(each, asked, USUAL), kind="stable")[:10]
+    values = answering(parts, each.stretches, USUAL)
+    return values[[place for place in best if each.evidence[place] & asked.evidence]]
+
+
+def first_ten(each: Conversation, text: str, vector: Any) -> Any:
+    """How far the first ten answer a question that has no answer there."""
+    parts = parts_for(each.shelf, text, vector, USUAL)
+    best = np.argsort(-together(own(parts, USUAL), each.stretches, USUAL), kind="stable")[:10]
+    return answering(parts, each.stretches, USUAL)[best]
 
 
 if __name__ == "__main__":

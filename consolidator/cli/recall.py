@@ -28,7 +28,44 @@ def recall(
     limit: Annotated[
         int | None,
         typer.Option(
-            "--limit", metavar="N", min=1, help="At most so many memories; 10 without --words.", show_default=False
+            "--limit",
+            metavar="N",
+            min=1,
+            help="At most so many memories; 10 without --words or --tokens.",
+            show_default=False,
+        ),
+    ] = None,
+    tokens: Annotated[
+        int | None,
+        typer.Option("--tokens", metavar="N", min=1, help="At most so many tokens, about.", show_default=False),
+    ] = None,
+    types: Annotated[
+        list[str] | None,
+        typer.Option("--type", metavar="T", help="Of this type alone; may be given again.", show_default=False),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option("--since", metavar="T", help="Observed, else created, at T (a date or time) or later."),
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option("--until", metavar="T", help="Observed, else created, at T or earlier.")
+    ] = None,
+    upcoming: Annotated[bool, typer.Option("--upcoming", help="What is still to come goes first.")] = False,
+    recency: Annotated[
+        float, typer.Option("--recency", metavar="W", min=0, max=1_000, help="How much being recent counts.")
+    ] = 0.0,
+    importance: Annotated[
+        float, typer.Option("--importance", metavar="W", min=0, max=1_000, help="How much importance counts.")
+    ] = 0.0,
+    least_score: Annotated[
+        float | None,
+        typer.Option(
+            "--least-score",
+            metavar="S",
+            min=0,
+            max=1,
+            show_default=False,
+            help="Leave out what answers less, before strength counts; 0.18 without it.",
         ),
     ] = None,
     deep: Annotated[bool, typer.Option("--deep", help="Archived and superseded memories too.")] = False,
@@ -46,14 +83,18 @@ def recall(
     """
     Recall what answers a question, the best first.
 
-    By meaning and by words. Without --scope, from the empty scope. Nothing is recorded.
+    By meaning and by words; names and times in the question count too, and what was said together helps itself. A
+    score is the sum of the parts that --explain shows. Without --scope, from the empty scope. Nothing is recorded.
 
     \b
     Example:
         consolidate recall "Where does Linnea live?" --words 150
+        consolidate recall "What is planned?" --type plan --upcoming --since 2026-05-01
     """
+    from consolidator.day.given import instant
     from consolidator.embedding.choose import embedder_of
     from consolidator.recall.recall import LIMIT, recall
+    from consolidator.recall.scoring import USUAL
     from consolidator.store.vectors import pin_of
 
     session: Session = ctx.obj
@@ -62,6 +103,7 @@ def recall(
     if queries is not None and not json:
         raise BadInput("--queries gives JSON, a line for each query; add --json")
     given, now = scope_text(scope), moment(as_of, ahead=False)
+    start, end = instant("--since", since), instant("--until", until, end=True)
     asked = [(query, given or EMPTY)] if query is not None else _read(queries, given or EMPTY)
     with session.open("read") as store:
         with store.read() as conn:
@@ -75,8 +117,15 @@ def recall(
                 embedder=choice.embedder,
                 why_no_embedder=choice.why,
                 rates=session.rates,
-                limit=LIMIT if limit is None and words is None else limit,
+                limit=LIMIT if limit is None and words is None and tokens is None else limit,
                 words=words,
+                tokens=tokens,
+                types=types or None,
+                since=start,
+                until=end,
+                upcoming_first=upcoming,
+                least_score=least_score,
+                weights=USUAL._replace(recency=recency, importance=importance),
                 deep=deep,
                 explain=explain,
             )
@@ -146,10 +195,11 @@ def _tell(found: "Recalled", *, explain: bool) -> None:
         heads.append("status")
         rows = [[*row, each.status] for row, each in zip(rows, found.results, strict=True)]
     if explain:
-        names = list(found.results[0].parts or {})
+        told = [each.parts or {} for each in found.results]
+        names = [name for name in told[0] if any(parts[name] for parts in told)]
         heads += names
         rows = [
-            [*row, *(f"{(each.parts or {}).get(name, 0):.2f}" for name in names)]
+            [*row, *(f"{(each.parts or {})[name]:.3f}" for name in names)]
             for row, each in zip(rows, found.results, strict=True)
         ]
     emit_table((*heads, "text"), [[*row, each.content] for row, each in zip(rows, found.results, strict=True)])

@@ -18,13 +18,13 @@ from consolidator.laws.strength import strength_at
 from consolidator.laws.temporal import Temporal, temporal
 from consolidator.recall.choosing import Budget, diversified, fitting
 from consolidator.recall.index import Floats
-from consolidator.recall.scoring import FULL, USUAL, Parts, Weights, echoed, own, together
+from consolidator.recall.scoring import FULL, USUAL, Parts, Weights, answering, echoed, own, together
 from consolidator.recall.spreading import LEAST_SEED, activations
 from consolidator.recall.terms import names_in, terms
 from consolidator.recall.times import nearness, times_in
 from consolidator.store.recall import Row, Shelf, links_from, rows_of
 
-LEAST_SCORE = 0.2
+LEAST_SCORE = 0.18  # chosen as `recall` tells
 FROM_STRENGTH = 0.3  # the share of a score that follows strength; the rest stays, so that old but right ones are found
 RECENT_NIGHTS = 30.0  # after which recency, where it is asked for, has halved
 SEEDS = 20
@@ -87,7 +87,7 @@ def ranked(conn: sa.Connection, shelf: Shelf, scope_key: int, asked: Asked) -> t
     parts = parts_of(shelf, asked, eligible=eligible, weights=weights)
     alone = own(parts, weights)
     scores: Floats = together(alone, index.stretches(), weights) / np.float32(FULL)  # -inf stays
-    answers = eligible & _answering(shelf, asked, parts, weights)
+    answers = eligible & _answers(shelf, asked, parts, weights)
     top = _best(np.where(answers, scores, np.float32(-np.inf)), asked.budget.rows)
     clock = shelf.clock(conn, scope_key, now=asked.now, rates=asked.rates)
     seeds = {int(index.keys[place]): float(scores[place]) for place in top[:SEEDS] if scores[place] >= LEAST_SEED}
@@ -145,20 +145,15 @@ def parts_of(shelf: Shelf, asked: Asked, *, eligible: Flags, weights: Weights) -
     return Parts(np.where(eligible, moved, np.float32(-np.inf)), by_words, names, times, plain)
 
 
-def _answering(shelf: Shelf, asked: Asked, parts: Parts, weights: Weights) -> Flags:
-    """
-    Which memories answer at all: before strength, by themselves and the best said with them.
-
-    By meaning as it is to the question itself, words and times. Names do not count here: all that is remembered of
-    Ada names her, whatever is asked. Where words alone are compared, one in common is enough, unless more is asked for.
-    """
-    least = asked.least_score
-    if asked.vector is None and least is None:
-        return parts.words > 0
-    bare = weights._replace(names=0.0)
-    plain = own(parts._replace(meaning=np.where(np.isfinite(parts.meaning), parts.plain, parts.meaning)), bare)
-    found = together(plain, shelf.index.stretches(), bare) / FULL >= (LEAST_SCORE if least is None else least)
-    return found & (parts.words > 0) if asked.vector is None else found
+def _answers(shelf: Shelf, asked: Asked, parts: Parts, weights: Weights) -> Flags:
+    """Which memories answer at all, before strength. Words alone: one in common is enough, where no more is asked."""
+    if asked.vector is not None:
+        least = LEAST_SCORE if asked.least_score is None else asked.least_score
+        return answering(parts, shelf.index.stretches(), weights) >= least
+    found: Flags = parts.words > 0
+    if asked.least_score is not None:
+        found &= answering(parts, shelf.index.stretches(), weights) >= asked.least_score
+    return found
 
 
 def _eligible(shelf: Shelf, asked: Asked) -> Flags:

@@ -91,3 +91,16 @@ def together(scores: Floats, stretches: Integers, weights: Weights) -> Floats:
     np.maximum.at(best, stretches, scores)
     found: Floats = scores + np.float32(weights.stretch) * best[stretches]
     return found
+
+
+def answering(parts: Parts, stretches: Integers, weights: Weights) -> Floats:
+    """
+    float32[n]: how far each memory answers the question itself, by its own and by the best said with it.
+
+    Meaning is that to the question as it was asked, and names do not count: all that is remembered of Ada names her,
+    whatever is asked. -inf where a row is left out.
+    """
+    bare = weights._replace(names=0.0)
+    plain = np.where(np.isfinite(parts.meaning), parts.plain, np.float32(-np.inf))
+    found: Floats = together(own(parts._replace(meaning=plain), bare), stretches, bare) / np.float32(FULL)
+    return found

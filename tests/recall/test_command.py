@@ -7,10 +7,11 @@ import pytest
 
 from consolidator.embedding.fill import embed_missing
 from consolidator.embedding.minilm import MiniLM
+from consolidator.instants import format_instant
 from consolidator.store.engine import open_store
 from tests.cli.conftest import Consolidate
-from tests.lives import name, take
-from tests.recall.lives import ALLERGY, CAR, KEYS, LINES
+from tests.lives import day, name, take
+from tests.recall.lives import ALLERGY, CAR, KEYS, LINES, MOVE, TEA, TRIP
 
 
 @pytest.fixture
@@ -36,6 +37,34 @@ def test_as_json(recall: Consolidate) -> None:
     document = recall("Which medicine is Ada allergic to?", "--words", 12, "--json").document
     assert document["results"][0]["id"] == name(ALLERGY)
     assert sum(len(each["content"].split()) for each in document["results"]) <= 12
+
+
+def test_parts(recall: Consolidate) -> None:
+    """With --explain a score is the sum of what is told beside it, as text and as JSON; what is nought is not shown."""
+    heads, first, *_ = recall("Where is the car parked?", "--explain").out.splitlines()
+    assert "importance" not in heads
+    names = heads.split()[2:-1]
+    values = first.split()[1 : 2 + len(names)]
+    assert float(values[0]) == pytest.approx(sum(map(float, values[1:])), abs=0.002 + 0.0005 * len(names))
+    document = recall("Where is the car parked?", "--explain", "--importance", 1, "--json").document
+    for each in document["results"]:
+        assert each["parts"]["importance"] < 0
+        assert each["score"] == pytest.approx(sum(each["parts"].values()), abs=1e-5)
+
+
+def test_options(recall: Consolidate) -> None:
+    """Types, times, what is to come, tokens and the least score are asked for as in Python."""
+    found = recall("What does Bo like, and Ada?", "--type", "preference", "--least-score", 0, "--json").document
+    assert [each["content"] for each in found["results"]] == [TEA]
+    when = format_instant(day(20))[:10]
+    ended = recall("What about Ada?", "--since", when, "--until", when, "--json").document
+    assert [each["content"] for each in ended["results"]] == [MOVE]
+    first, *_ = recall("Where did Ada move with her sister?", "--upcoming", "--json").document["results"]
+    assert first["content"] == TRIP
+    few = recall("What about Ada and the car?", "--tokens", 10, "--json").document["results"]
+    assert sum(-(-len(each["content"].encode()) // 4) for each in few) <= 10
+    assert recall("Where is the car?", "--least-score", 1, "--json").document["results"] == []
+    recall("Where is the car?", "--since", "noon").refused("--since", "noon")
 
 
 def test_many(recall: Consolidate, tmp_path: Path) -> None:
