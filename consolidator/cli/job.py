@@ -44,6 +44,7 @@ def do_job(session: Session, name: str, again: bool = False, *, watch: bool = Tr
 
     watch: and tell what has stopped happening.
     """
+    from consolidator.notify.send import unusable
     from consolidator.schedule.calendar import last_due
     from consolidator.schedule.jobs import PARTLY, Ended, Work, do
     from consolidator.schedule.outage import Outage
@@ -66,6 +67,8 @@ def do_job(session: Session, name: str, again: bool = False, *, watch: bool = Tr
         if why := stop():
             emit(f"{why}, before it had begun")
             return PARTLY
+        for line in unusable(duty.channels) if watch and duty.level != "off" else ():
+            _say(line)
         outage, outside = Outage(state_folder(), session.url), Outside(duty.name, settings, clock, _say)
         audience = Audience(duty, settings, day.name, stop, outage, outside, clock, emit)
         try:

@@ -1,7 +1,7 @@
 """Commands about the settings: settings check, schema, example, reference."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,6 @@ from consolidator.home import usual_settings
 from consolidator.instants import format_instant, to_datetime
 
 if TYPE_CHECKING:
-    from consolidator.notify.channels import Channel
     from consolidator.settings import Reading, Settings
     from consolidator.settings.duty import Duty
 
@@ -29,6 +28,7 @@ def check(ctx: typer.Context, json: JsonOption = False) -> None:
     Example:
         consolidate settings check
     """
+    from consolidator.notify.send import unusable
     from consolidator.settings.duty import JOB_NAMES, duties, local_zone
     from consolidator.settings.shown import lines_of, masked, origins
 
@@ -37,7 +37,7 @@ def check(ctx: typer.Context, json: JsonOption = False) -> None:
     reading = _read(file)
     session = Session(options.store, reading.settings, file)
     problems, means = _means(reading.settings)
-    problems += _unusable(reading.settings.channels)
+    problems += unusable(reading.settings.channels)
     if problems:
         raise BadSettings(f"{file}: {problem}" for problem in problems)
     due = duties(reading.settings, local_zone())
@@ -131,17 +131,6 @@ def _means(settings: "Settings") -> tuple[list[str], dict[str, str]]:
         except BadInput as error:
             problems.append(str(error))
     return problems, means
-
-
-def _unusable(channels: "Mapping[str, Channel]") -> Iterator[str]:
-    """What is wrong with channels that no message can ever be sent to, in the words of `notify test`."""
-    from consolidator.notify.send import way_of
-
-    for name, channel in channels.items():
-        try:
-            way_of(channel)
-        except BadInput as error:
-            yield f"channels.{name}: {error}"
 
 
 def _places(settings: "Settings") -> Iterator[str]:

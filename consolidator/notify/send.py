@@ -1,6 +1,6 @@
 """Sending one parcel to one channel, whatever its kind. It never raises for what the other side does."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from consolidator.errors import BadInput
@@ -39,6 +39,15 @@ def way_of(channel: Channel) -> Way:
             return openclaw.way_of(channel)
         case _:
             return LINES
+
+
+def unusable(channels: Mapping[str, Channel]) -> Iterator[str]:
+    """What is wrong with channels that no message can ever be sent to, in the words of `notify test`."""
+    for name, channel in channels.items():
+        try:
+            way_of(channel)
+        except BadInput as error:
+            yield f"channels.{name}: {error}"
 
 
 def send(channel: Channel, parcel: Parcel, *, emit: Emit) -> Outcome:

@@ -18,6 +18,7 @@ from typing import Any
 import consolidator
 from consolidator.errors import BadSettings, ConsolidatorError
 from consolidator.instants import SECOND, format_instant, when
+from consolidator.notify.send import unusable
 from consolidator.schedule.child import Child, do_job_in, send_messages_in
 from consolidator.schedule.health import Health
 from consolidator.schedule.orders import Orders, insist_on_stores, next_due
@@ -120,6 +121,8 @@ class Service:
         self._alarm.remove_all_jobs()
         for duty in orders.duties.values():
             self._alarm.set(duty, self._fired.add)
+        for line in unusable(orders.session.settings.channels):
+            self._complain(line)
         self._show()
 
     def _reload(self) -> None:

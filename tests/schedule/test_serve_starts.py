@@ -107,6 +107,20 @@ def test_a_store_that_is_away_for_a_while(machine: Machine, store: str) -> None:
         assert service.stop() == 0
 
 
+def test_a_channel_that_can_never_work(machine: Machine, store: str) -> None:
+    """It is said once, at the start, and again where the settings are read anew; nothing is held up by it."""
+    machine.say(settings(more="channels: {phone: {type: apprise, url: 'telegramm://s3cr3ttoken/1'}}"))
+    machine.clock.set("2026-06-02T00:40:00Z")
+    wrong = "consolidate: channels.phone: its URL means nothing to Apprise"
+    with machine.running("serve") as service:
+        service.hear("consolidate: ended", "exit code 0")
+        assert service.said.count(wrong) == 1
+        assert service.said.index(wrong) < service.said.index("serving")
+        service.reload(wrong)
+        assert service.stop() == 0
+    assert "s3cr3ttoken" not in service.said
+
+
 def test_a_supervisor(machine: Machine, store: str, tmp_path: Path) -> None:
     """It hears that the service is ready, alive, reading anew, and stopping, in systemd's words."""
     machine.say(settings())

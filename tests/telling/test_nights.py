@@ -247,6 +247,17 @@ def test_who_is_killed_after_the_end_of_a_night_has_told_of_it(town: Town, monke
     assert heard["text"] == "I merged 1 memory into 1 that says the same."
 
 
+def test_a_channel_that_can_never_work_is_said_at_the_start(town: Town) -> None:
+    """On standard error, a line; the night is done, and whoever is told nothing hears nothing of it."""
+    bad = {"phone": {"type": "apprise", "url": "telegramm://s3cr3ttoken/1"}}
+    for level, said in (("errors", 1), ("off", 0)):
+        town.say(bad, jobs={"consolidate": {"level": level}})
+        ended = town.job(at=2)
+        assert ended.code == 0
+        assert ended.err.count("channels.phone: its URL means nothing to Apprise; write e.g. tgram://") == said
+        assert ended.err.count("\n") == said
+
+
 def test_times_are_told_where_the_job_is(town: Town) -> None:
     """With the zone, in every message and in the report that is kept; the time of a digest is a date there."""
     town.life.take(memory("Tea at four.", 0.9))
