@@ -180,7 +180,20 @@ def outbox_state(conn: sa.Connection) -> Outbox:
     return Outbox(count, oldest, given_up)
 
 
-def told_since(conn: sa.Connection, since: int) -> set[str]:
-    """The names of what messages have said since an instant, whether they have arrived or not."""
-    payloads = conn.scalars(sa.select(outbox.c.payload).where(outbox.c.created_at >= since))
-    return {name for payload in payloads for name in payload.get("about", ())}
+def told_since(conn: sa.Connection, since: int) -> dict[str, int]:
+    """The names of what messages have said since an instant, arrived or not, each with the last row that says it."""
+    return {name: key for key, payload in _told(conn, since) for name in payload.get("about", ())}
+
+
+def rename_told(conn: sa.Connection, names: Mapping[str, str], since: int) -> None:
+    """Have messages since an instant say other names, so that these count as told no more."""
+    for key, payload in _told(conn, since):
+        about = payload.get("about", ())
+        if not names.keys().isdisjoint(about):
+            changed = {**payload, "about": [names.get(name, name) for name in about]}
+            conn.execute(sa.update(outbox).where(outbox.c.key == key).values(payload=changed))
+
+
+def _told(conn: sa.Connection, since: int) -> list[tuple[int, Mapping[str, Any]]]:
+    query = sa.select(outbox.c.key, outbox.c.payload).where(outbox.c.created_at >= since).order_by(outbox.c.key)
+    return [(key, payload) for key, payload in conn.execute(query)]

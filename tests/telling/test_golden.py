@@ -96,7 +96,7 @@ def everything() -> list[Any]:
 MESSAGES: dict[str, Callable[[Audience], Message | None]] = {
     "stopped-one": lambda _: stopped_message(everything()[:1], now=WATCHED),
     "stopped-many": lambda _: stopped_message(everything(), now=WATCHED),
-    "again": lambda hears: again_message([each.name for each in everything()], hears.duty, now=WATCHED),
+    "again": lambda hears: again_message({each.name: 1 for each in everything()}, hears.duty, now=WATCHED),
 }
 
 

@@ -78,7 +78,10 @@ def test_an_outbox_that_does_not_drain_is_seen_by_the_doctor(town: Town) -> None
 
 
 def test_nights_that_decide_nothing_are_seen_in_what_they_left(town: Town) -> None:
-    """Three nights in a row read ratings of memories that are not there."""
+    """
+    Three nights in a row read ratings of memories that are not there. When that was over and is so again, it is told
+    again, be it in the same week.
+    """
     town.life.take(memory("one", 0.5))
     town.job(at=1.9)
     for number in (2, 3, 4):
@@ -90,3 +93,8 @@ def test_nights_that_decide_nothing_are_seen_in_what_they_left(town: Town) -> No
     town.life.take(rated("m", "t", "one", 4.9))
     assert town.job(at=5.8).code == 0
     assert len(stopped(town)) == 1
+    for number in (6, 7, 8):
+        town.life.wall(day(number))
+        town.life.take(rated(f"m{number}", f"t{number}", "never taken in", number - 0.2))
+        assert town.job(at=number + 0.8).code == 0
+    assert stopped(town) == [told, told]
