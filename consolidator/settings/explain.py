@@ -106,8 +106,8 @@ def _sentence(model: type[BaseModel], error: Any, where: Where, source: Elsewher
         return path, f"is longer than {limits['max_length']} characters"
     if kind.endswith("_type") and shape:
         return path, f"{subject}not {shape.noun or _NOUNS.get(shape.core, 'possible here')}{_hint(shape, value)}"
-    if kind == "string_pattern_mismatch" and shape and shape.noun:
-        return path, f"{subject}not {shape.noun}"
+    if kind == "string_pattern_mismatch" and shape:
+        return path, f"{subject}not {shape.noun or f'possible here{_example(where)}'}"
     if kind == "value_error" and isinstance(value, str) and (shown is None or source) and not hidden:
         return path, f"{subject}not {shape.noun if shape and shape.noun else 'what belongs here'}"  # its words quote it
     return path, error["msg"].removeprefix("Value error, ")
@@ -169,7 +169,7 @@ def _nearest(model: type[BaseModel], where: Where, value: Any) -> str:
     *parent, wrong = where.path
     here = keys(where.group) if where.group else []
     everywhere: dict[str, Path] = {}
-    for path, shape in _paths(model, ()):
+    for path, shape in paths_of(model):
         if isinstance(value, Mapping) == bool(shape.groups):
             everywhere.setdefault(str(path[-1]), path)
     owner = everywhere.get(str(wrong), ())[:-1]
@@ -188,8 +188,9 @@ def _meant(word: str, here: list[str]) -> str | None:
     return next((key for key in here if meant in (key, *key.split("_"))), None)
 
 
-def _paths(group: type[BaseModel], path: Path) -> Iterator[tuple[Path, Shape]]:
+def paths_of(group: type[BaseModel], path: Path = ()) -> Iterator[tuple[Path, Shape]]:
+    """Every setting of a group and of those in it, each with what may stand there."""
     for name, shape in fields(group):
         yield (*path, name), shape
         if len(shape.groups) == 1:
-            yield from _paths(shape.groups[0], (*path, name))
+            yield from paths_of(shape.groups[0], (*path, name))

@@ -1,11 +1,16 @@
 """Everything that is wrong is said at once, each with its path, its line and what to write instead."""
 
-from typing import get_args
+import re
+from typing import Any, get_args
 
 import pytest
+import yaml
 
+from consolidator.errors import BadSettings
+from consolidator.notify.channels import CHANNELS
 from consolidator.plan import STEPS
-from consolidator.settings import LEVELS, parse_settings
+from consolidator.settings import LEVELS, Settings, parse_settings
+from consolidator.settings.explain import paths_of
 from consolidator.settings.kinds import Step
 from tests.settings.conftest import Refused
 
@@ -191,6 +196,26 @@ def test_each_says_what_to_write_instead(text: str, said: str, refused: Refused)
 def test_a_secret_in_a_wrong_place_is_not_repeated(text: str, secret: str, refused: Refused) -> None:
     """Wherever it stands, only short plain words are said again."""
     assert "hunter" not in "\n".join(refused(text.replace("SECRET", secret)))
+
+
+LEAVES = [path for path, shape in paths_of(Settings) if not shape.groups and path != ("channels",)]
+
+
+@pytest.mark.parametrize("value", [-(10**9), 10**12, -0.5, 1.5, "a b", "", [], {}, [""], {"a": -1}, True, float("inf")])
+@pytest.mark.parametrize("type_of_channel", CHANNELS)
+def test_what_does_not_fit_is_refused_in_our_words(value: object, type_of_channel: str) -> None:
+    """Whatever the setting and whatever stands there: no line is pydantic's."""
+    document: dict[str, Any] = {}
+    for path in [*LEAVES, *(("channels", "c", name) for name in CHANNELS[type_of_channel].model_fields)]:
+        group = document
+        for name in path[:-1]:
+            group = group.setdefault(str(name), {})
+        group[str(path[-1])] = value
+    document["channels"]["c"]["type"] = type_of_channel
+    for name, section in document.items():
+        with pytest.raises(BadSettings) as refusal:  # of an unknown one at least; no more are told than 50
+            parse_settings(yaml.safe_dump({"unknown": 1, name: section}), "s", environ={})
+        assert not re.search(r"should|Input|Unable|Extra|Value error|valid ", "\n".join(refusal.value.lines))
 
 
 def test_very_many_are_counted(refused: Refused) -> None:
