@@ -59,12 +59,14 @@ def install(ctx: typer.Context, user: UserOption = False, daemon: DaemonOption =
 
 def _units(session: Session, *, own: bool, daemon: bool) -> Mapping[str, str]:
     """The units; what a person should know about them is said on the way."""
-    from consolidator.schedule.host import Call, host_of
+    from consolidator.schedule.host import SYSTEM_FOLDER, Call, host_of
     from consolidator.schedule.units import units
-    from consolidator.settings import Reading, Settings, read_settings
+    from consolidator.settings import FILE_NAME, Reading, Settings, read_settings
     from consolidator.settings.duty import duties, local_zone
 
-    file = session.settings_file
+    file, theirs = session.settings_file, SYSTEM_FOLDER / FILE_NAME
+    if file is None and not own and theirs.exists():  # the units would read it, whoever installs them
+        file = theirs
     reading = read_settings(file) if file else Reading(Settings(), {}, {}, ())
     named = session.store or os.environ.get(STORE_VARIABLE) or None
     local = local_zone()

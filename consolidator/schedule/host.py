@@ -21,6 +21,7 @@ _CREDENTIALS = "CREDENTIALS_DIRECTORY"
 _OF_PROVIDERS = (
     "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL"
 )  # fmt: skip
+SYSTEM_FOLDER = Path("/etc") / ACCOUNT  # where the units of the system look for settings
 _DYNAMIC = range(61_184, 65_520)  # accounts that systemd makes for a service
 _HOMES = (Path("/home"), Path("/root"), Path("/run/user"))
 _PRIVATE = (Path("/tmp"), Path("/var/tmp"))
@@ -71,6 +72,7 @@ def _missing(call: Call, stores: list[Path], folder: Path) -> Iterator[str]:
     """What the units would look for and is not there yet."""
     if not call.settings_file:
         yield f"there is no settings file, so every setting has its default; {folder / FILE_NAME} would be read"
+        yield "write the units anew when it is there: they hold when jobs are due"
     for store in stores:
         if not os.path.exists(store):
             yield f"{store}: there is no store yet; `consolidate init` comes first"
@@ -98,7 +100,7 @@ def _folder(call: Call) -> Path:
         return call.settings_file.absolute().parent
     import platformdirs
 
-    return platformdirs.user_config_path(ACCOUNT) if call.own else Path("/etc") / ACCOUNT
+    return platformdirs.user_config_path(ACCOUNT) if call.own else SYSTEM_FOLDER
 
 
 def _stores(call: Call, reading: Reading, due: Mapping[JobName, Duty]) -> list[Path]:

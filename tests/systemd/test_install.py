@@ -134,3 +134,23 @@ def test_the_folders_of_whoever_installs_are_those_of_the_units(
     assert f"{store}: there is no store yet; `consolidate init` comes first" in told.err
     assert consolidate("init").code == 0
     assert "no store yet" not in consolidate("systemd", "print", "--user").err
+
+
+def test_units_of_the_system_are_written_from_the_settings_that_they_would_read(
+    consolidate: Consolidate, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though whoever installs them has others, or none; where there are none it says where they would be read."""
+    theirs = tmp_path / "etc" / "consolidator"
+    monkeypatch.setattr("consolidator.schedule.host.SYSTEM_FOLDER", theirs)
+    told = consolidate("systemd", "print")
+    assert "--settings" not in told.out
+    assert f"{theirs / 'schedules.yaml'} would be read" in told.err
+    assert "write the units anew when it is there" in told.err
+    theirs.mkdir(parents=True)
+    (theirs / "schedules.yaml").write_text("time_zone: UTC\njobs: {consolidate: {at: '04:44'}}\n")
+    told = consolidate("systemd", "print")
+    assert "04:44:00" in told.out
+    assert f"--settings {theirs / 'schedules.yaml'} " in told.out
+    (theirs / "schedules.yaml").write_text("jobs: {consolidate: {at: '44:44'}}\n")
+    refused = consolidate("systemd", "print")
+    assert (refused.code, refused.out) == (2, "")
