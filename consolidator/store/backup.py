@@ -24,17 +24,19 @@ _TIMES = r"\d{8}T\d{6}Z"
 
 @dataclass(frozen=True, slots=True)
 class BackedUp:
-    """A new copy, how many bytes it has, and the older ones that went."""
+    """A new copy, how many bytes it has, what made it where that was another program, and the older ones that went."""
 
     path: Path
     size: int
+    by: str = ""
     removed: tuple[Path, ...] = ()
 
     @property
     def words(self) -> str:
         """Where the copy is, in a sentence."""
         gone = f"; {len(self.removed)} older removed" if self.removed else ""
-        return f"Copied to {self.path}, {self.size / 1e6:,.1f} MB{gone}."
+        by = f" by {self.by}" if self.by else ""
+        return f"Copied to {self.path}{by}, {self.size / 1e6:,.1f} MB{gone}."
 
 
 def back_up(store: Store, folder: str | Path, *, keep: int, now: int) -> BackedUp:
@@ -52,11 +54,11 @@ def back_up(store: Store, folder: str | Path, *, keep: int, now: int) -> BackedU
     stem, suffix = _named_after(store)
     path = place / f"{stem}{to_datetime(now):{_TIME}}{suffix}"
     try:
-        size = _write(store, path)
+        size, by = _write(store, path)
     except (OSError, sqlite3.Error) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise ConsolidatorError(f"{path}: no copy was made ({why}); the older ones stay as they are") from error
-    return BackedUp(path, size, _remove_older(path, stem, suffix, keep=keep))
+    return BackedUp(path, size, by, _remove_older(path, stem, suffix, keep=keep))
 
 
 def _named_after(store: Store) -> tuple[str, str]:
@@ -68,15 +70,16 @@ def _named_after(store: Store) -> tuple[str, str]:
     return f"{name}-{store.store_id[:8]}-", suffix
 
 
-def _write(store: Store, path: Path) -> int:
+def _write(store: Store, path: Path) -> tuple[int, str]:
     partial = path.with_name(f"{path.name}.partial")
     _remove(partial)
     os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    by = ""
     try:
         if is_file(store.url):
             _copy_file(path_of(store.url), partial)
         else:
-            postgres_dump.dump(store, partial)
+            by = postgres_dump.dump(store, partial)
         with partial.open("rb+") as written:
             os.fsync(written.fileno())
         size = partial.stat().st_size
@@ -84,7 +87,7 @@ def _write(store: Store, path: Path) -> int:
         _sync_folder(path.parent)
     finally:
         _remove(partial)
-    return size
+    return size, by
 
 
 def _copy_file(source: Path, target: Path) -> None:

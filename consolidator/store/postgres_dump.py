@@ -17,15 +17,20 @@ from consolidator.store.tables import metadata
 from consolidator.store.urls import shown
 
 _SECRETS = frozenset({"password", "sslpassword"})
-_VERSION = re.compile(r"\d+")
+_VERSION = re.compile(r"\d+(\.\d+)?")
 
 
-def dump(store: Store, path: Path) -> None:
-    """Write the tables of a store into a file, in pg_dump's own format, which `pg_restore` reads."""
+def dump(store: Store, path: Path) -> str:
+    """
+    Write the tables of a store into a file, in pg_dump's own format, which `pg_restore` reads; by which pg_dump.
+
+    One of that version or later reads it.
+    """
     with store.engine.connect() as conn:
         version = int((conn.dialect.server_version_info or (0,))[0])
         schema = conn.scalar(sa.text("SELECT current_schema()"))
-        tool = next((tool for tool in _tools(conn) if _version_of(tool) >= version), None)
+        found = ((tool, _version_of(tool)) for tool in _tools(conn))
+        tool, used = next(((tool, said) for tool, said in found if _major(said) >= version), (None, ""))
     if tool is None:
         raise BadInput(
             f"{shown(store.url)}: there is no pg_dump of version {version} or later here; install the server's client "
@@ -43,6 +48,7 @@ def dump(store: Store, path: Path) -> None:
     if ended.returncode != 0:
         said = ended.stderr.decode(errors="replace").strip().splitlines() or ["it gave no reason"]
         raise ConsolidatorError(f"{shown(store.url)}: no copy was made: {said[0]}; the older ones stay as they are")
+    return f"pg_dump {used}"
 
 
 def _tools(conn: sa.Connection) -> Iterator[Path]:
@@ -57,14 +63,18 @@ def _tools(conn: sa.Connection) -> Iterator[Path]:
     yield from sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_dump"), reverse=True)
 
 
-def _version_of(tool: Path) -> int:
-    """The major version of a program; 0 where it does not run."""
+def _version_of(tool: Path) -> str:
+    """The version of a program; empty where it does not run."""
     try:
         said = subprocess.run([tool, "--version"], capture_output=True, check=True, text=True).stdout
     except (OSError, subprocess.CalledProcessError):
-        return 0
+        return ""
     found = _VERSION.search(said)
-    return int(found.group()) if found else 0
+    return found.group() if found else ""
+
+
+def _major(version: str) -> int:
+    return int(version.partition(".")[0] or 0)
 
 
 def _server(url: sa.URL) -> str:
