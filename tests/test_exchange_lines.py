@@ -3,8 +3,10 @@
 import hashlib
 import io
 import json
+import re
 import tracemalloc
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 
 from consolidator.exchange.lines import LONGEST_LINE, read_lines
 from consolidator.exchange.records import BadLine, MemoryLine, Record, ScopeLine
+from consolidator.exchange.shapes import SHAPES
 
 HEADER = b'{"kind": "header", "format": "consolidator-jsonl", "version": 1}\n'
 A, B, C = (hashlib.sha256(text.encode()).hexdigest() for text in "abc")
@@ -378,3 +381,16 @@ def test_no_bytes_are_a_fault_of_the_program(data: bytes) -> None:
     """Whatever the bytes, every line is a record or a bad line."""
     for found in read(HEADER + data):
         assert isinstance(found, BadLine)
+
+
+def test_what_is_added_to_the_format_is_on_its_page(shared_data: Path) -> None:
+    """Every field that is read and that the format's own page does not have; and the page's lines can be read."""
+    common = set(re.findall(r"`(\w+)`", (shared_data.parent / "EXCHANGE.md").read_text(encoding="utf-8")))
+    page = (Path(__file__).parents[1] / "docs" / "exchange.md").read_text(encoding="utf-8")
+    added = {name for shape in (*SHAPES.values(), SHAPES["turn"]) for name in shape} - common
+    assert {"shown_until", "found"} <= added
+    assert [name for name in sorted({*added, *SHAPES["turn"]}) if f"`{name}`" not in page] == []
+    lines = "\n".join(re.findall(r"```json\n(.+?)\n```", page))
+    found = read(HEADER + lines.encode() + b"\n")
+    assert found
+    assert not [each for each in found if isinstance(each, BadLine)]

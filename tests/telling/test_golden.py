@@ -27,7 +27,7 @@ from tests.schedule.test_watch import NOW as WATCHED
 
 GONE = "postgresql://ada@home/memories: cannot be reached; check the address, and that the server runs (refused)"
 PURGED = Purged(exposures=1_204, attributions=3, left=("user=ada: another night holds it",))
-COPIED = BackedUp(Path("/var/backups/consolidator/memories_20260530T023000Z.db"), 12_600_000, (Path("old"),))
+COPIED = BackedUp(Path("/var/backups/consolidator/memories_20260530T023000Z.db"), 12_600_000, removed=(Path("old"),))
 
 
 def audience(name: str, level: str, tmp_path: Path) -> Audience:
