@@ -65,7 +65,7 @@ def recall(
             min=0,
             max=1,
             show_default=False,
-            help="Leave out what answers less, before strength counts; 0.18 without it.",
+            help="Leave out what answers less, before strength counts; 0.15 without it.",
         ),
     ] = None,
     deep: Annotated[bool, typer.Option("--deep", help="Archived and superseded memories too.")] = False,

@@ -182,7 +182,7 @@ class Memory:
         limit, words, tokens: the budget. types: these alone. since, until: when it was observed, else created. deep:
         archived and superseded ones too, marked. upcoming_first: what is still to come goes first. recency,
         importance: how much each counts, 0 or more. least_score: what answers the question less, before
-        strength counts, is left out; 0.18 where nothing is given. explain: each result says what its score sums up.
+        strength counts, is left out; 0.15 where nothing is given. explain: each result says what its score sums up.
         """
         return recalling.recalled(self._place, query, recalling.options_of(locals()))
 

@@ -24,7 +24,7 @@ from consolidator.recall.terms import names_in, terms
 from consolidator.recall.times import nearness, times_in
 from consolidator.store.recall import Row, Shelf, links_from, rows_of
 
-LEAST_SCORE = 0.18  # chosen as `recall` tells
+LEAST_SCORE = 0.15  # chosen as `recall` tells
 FROM_STRENGTH = 0.3  # the share of a score that follows strength; the rest stays, so that old but right ones are found
 RECENT_NIGHTS = 30.0  # after which recency, where it is asked for, has halved
 SEEDS = 20
@@ -139,10 +139,11 @@ def parts_of(shelf: Shelf, asked: Asked, *, eligible: Flags, weights: Weights) -
     bm25, ideal = index.words(terms(asked.query))
     by_words = bm25 / np.float32(max(float(bm25[eligible].max(initial=0.0)), ideal, 1e-9))
     plain = np.zeros(len(index), np.float32) if asked.vector is None else index.meaning(asked.vector)
-    moved = plain if asked.vector is None else echoed(index, asked.vector, plain, eligible, weights.echo)
+    plain = np.where(eligible, plain, np.float32(-np.inf))
+    moved = plain if asked.vector is None else echoed(index, asked.vector, plain, weights.echo)
     names = np.isin(index.first_terms, index.numbers(names_in(asked.query))).astype(np.float32)
     times = nearness(times_in(asked.query, now=asked.now, zone=asked.zone), index.said_at, zone=asked.zone)
-    return Parts(np.where(eligible, moved, np.float32(-np.inf)), by_words, names, times, plain)
+    return Parts(moved, by_words, names, times, plain)
 
 
 def _answers(shelf: Shelf, asked: Asked, parts: Parts, weights: Weights) -> Flags:

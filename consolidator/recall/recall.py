@@ -82,9 +82,10 @@ def recall(
     deep: archived and superseded ones too, marked by their status. since, until: when it was observed, else created.
     upcoming_first: what is still to come or under way goes before the rest, the nearest first.
     least_score: how far a memory must answer by meaning, words and times, by itself and with the best said beside it,
-    before strength counts. None: 0.18, or where words alone are compared one word in common. Measured: 0.18 loses none
-    of the evidence otherwise found and leaves out 47 % of what questions about other lives would bring up, and 92 % of
-    what questions about none would; 0.2 loses 0.3 % (`bench/recall.py`).
+    before strength counts. None: 0.15, or where words alone are compared one word in common. Measured on conversations
+    (`bench/recall.py`): 0.15 loses none of the evidence otherwise found, and leaves out 79 % of what questions about
+    nothing in them would bring up and 29 % of what questions about other lives would; 0.2 leaves out 96 % and 58 %, and
+    loses 0.3 %, but also short facts about which one asks in quite other words.
     """
     needless = no_need(query)
     if needless is not None:

@@ -39,7 +39,7 @@ FULL = 2.0  # what a memory has that is all that was asked for, among others tha
 
 class Parts(NamedTuple):
     """
-    float32[n] each: what a score is made of, before weights. A row that is left out has -inf as `meaning`.
+    float32[n] each: what a score is made of, before weights. A row that is left out has -inf as `meaning` and `plain`.
 
     plain: the meaning to the question itself, before it is moved towards its best answer.
     """
@@ -51,24 +51,19 @@ class Parts(NamedTuple):
     plain: Floats
 
 
-def echoed(
-    index: Index, query: Floats, meaning: Floats, eligible: "np.typing.NDArray[np.bool_]", echo: float
-) -> Floats:
+def echoed(index: Index, query: Floats, meaning: Floats, echo: float) -> Floats:
     """The meaning of each row to a query moved a little towards its best answer; only the best rows are looked at."""
-    if not echo or not eligible.any():
-        return meaning
-    among = np.where(eligible, meaning, -np.inf)
-    best = int(np.argmax(among))
-    if among[best] <= 0:
+    best = int(np.argmax(meaning))
+    if not echo or meaning[best] <= 0:
         return meaning
     rows = np.arange(len(meaning))
     if len(meaning) > ECHOED_ROWS:
-        rows = np.argpartition(-among, ECHOED_ROWS)[:ECHOED_ROWS]
+        rows = np.argpartition(-meaning, ECHOED_ROWS)[:ECHOED_ROWS]
         rows.sort()
     to_best = index.meaning_of(rows, index.vectors(np.array([best]))[0])
     moved = meaning.copy()
     moved[rows] += np.float32(echo) * to_best
-    length = np.float32(np.sqrt(1 + echo * echo + 2 * echo * float(among[best])))
+    length = np.float32(np.sqrt(1 + echo * echo + 2 * echo * float(meaning[best])))
     return moved / length
 
 
@@ -101,6 +96,5 @@ def answering(parts: Parts, stretches: Integers, weights: Weights) -> Floats:
     whatever is asked. -inf where a row is left out.
     """
     bare = weights._replace(names=0.0)
-    plain = np.where(np.isfinite(parts.meaning), parts.plain, np.float32(-np.inf))
-    found: Floats = together(own(parts._replace(meaning=plain), bare), stretches, bare) / np.float32(FULL)
+    found: Floats = together(own(parts._replace(meaning=parts.plain), bare), stretches, bare) / np.float32(FULL)
     return found
