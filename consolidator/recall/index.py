@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from consolidator.instants import SECOND
 from consolidator.recall.block import Block, Floats, Integers
 from consolidator.recall.postings import Postings
-from consolidator.recall.terms import terms
 
 __all__ = ["Floats", "Index", "Integers"]
 
@@ -46,8 +45,12 @@ class Index:
         self._place_of.update(zip(keys, range(len(self._keys), len(self._keys) + len(keys)), strict=True))
         self._keys.extend(keys)
         self._at.extend(said_at)
-        self._first.extend(self._postings.add(terms(content)) for content in contents)
+        self._first.frombytes(self._postings.add(contents).tobytes())
         self._views = self._stretches = None
+
+    def settle(self) -> None:
+        """Bring what was added into order, which needs room for a moment: before vectors are added."""
+        self._postings.settle()
 
     def add_vectors(self, keys: Sequence[int] | Integers, vectors: Floats) -> None:
         """Copy in the vectors, each of length 1, of memories that it holds."""

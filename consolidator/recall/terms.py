@@ -13,7 +13,7 @@ _STOP = (
     "few more most other such own same too very just also s t d ll re ve m don"
 )
 STOP_WORDS = frozenset(_STOP.split())
-_ASCII_WORDS = str.maketrans({chr(code): " " for code in range(128) if not chr(code).isalnum()})
+_ASCII_WORDS = str.maketrans({chr(code): " " for code in range(1, 128) if not chr(code).isalnum()})
 _LONGEST_WORD = 200
 _ENDINGS = (("ies", "y"), ("sses", "ss"), ("ing", ""), ("edly", ""), ("ed", ""), ("ly", ""), ("es", ""), ("s", ""))
 _KEPT_S = ("ss", "us", "is")
@@ -25,7 +25,7 @@ class _Stems(dict[str, str]):
     """The term of each word that was seen; empty for a stop word."""
 
     def __missing__(self, word: str) -> str:
-        found = "" if word in STOP_WORDS else stem(word[:_LONGEST_WORD])
+        found = term_of(word)
         if len(self) < _MOST_STEMS:
             self[word] = found
         return found
@@ -37,7 +37,7 @@ _stems = _Stems()
 def terms(text: str) -> list[str]:
     """The terms of a text, in order, repeats kept. A stretch without spaces gives the pairs of its letters."""
     if text.isascii():
-        return [term for word in text.lower().translate(_ASCII_WORDS).split() if (term := _stems[word])]
+        return [term for word in ascii_words(text.replace("\0", " ")) if (term := _stems[word])]
     found = []
     for word in words(text):
         if len(word) > 1:
@@ -45,6 +45,16 @@ def terms(text: str) -> list[str]:
         elif term := _stems[word[0]]:
             found.append(term)
     return found
+
+
+def ascii_words(text: str) -> list[str]:
+    """The words of a text that is ASCII alone, in order; a NUL between spaces is one, too."""
+    return text.lower().translate(_ASCII_WORDS).split()
+
+
+def term_of(word: str) -> str:
+    """The term of a word of `ascii_words`; empty for a stop word."""
+    return "" if word in STOP_WORDS else stem(word[:_LONGEST_WORD])
 
 
 def stem(word: str) -> str:

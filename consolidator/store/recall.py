@@ -148,6 +148,7 @@ class Shelf:
                 self.created_at = np.concatenate([self.created_at, np.array(made, np.int64)])
                 self._type_of = np.concatenate([self._type_of, np.array(types, np.int32)])
                 added += some
+        self.index.settle()
         if self.pinned is not None and added:
             for found, vectors in vector_parts(conn, scope_key, self.pinned, None if whole else added):
                 self.index.add_vectors(found, vectors)

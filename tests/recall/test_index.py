@@ -13,6 +13,7 @@ from consolidator.embedding.minilm import MiniLM
 from consolidator.recall import postings as counted
 from consolidator.recall.block import Block
 from consolidator.recall.postings import Postings
+from consolidator.recall.terms import terms
 from consolidator.store.engine import Store, open_store
 from consolidator.store.find import find_memory
 from consolidator.store.forget import forget
@@ -20,25 +21,26 @@ from consolidator.store.tables import memories
 from tests.lives import day, memory, name, take
 from tests.recall.lives import CAR, KEYS, TEA, ask, texts
 
-TEXTS = st.lists(st.lists(st.sampled_from("abcdef"), max_size=8), max_size=30)
+TEXTS = st.lists(st.lists(st.sampled_from(["pa", "Painted!", "the", "x9", "café", "東京駅", "\0", "🍵"]), max_size=8))
 
 
-@given(TEXTS, st.integers(0, 40))
-def test_postings(given_texts: list[list[str]], loose: int) -> None:
-    """Each term is held by the texts that have it, as often as they do, whether or not the terms are sorted yet."""
+@given(TEXTS, st.integers(0, 40), st.integers(1, 9))
+def test_postings(given_texts: list[list[str]], loose: int, at_once: int) -> None:
+    """Each term is held by the texts that have it, as often as they do, however they came and whether sorted yet."""
+    texts = [" ".join(words) for words in given_texts]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(counted, "_LOOSE_TERMS", loose)
-        found = Postings()
-        for place, terms in enumerate(given_texts):
-            found.add(terms)
-            if place % 7 == 3:
-                found.holding("a")
-        for term in "abcdefg":
+        found, first = Postings(), []
+        for start in range(0, len(texts), at_once):
+            first += found.add(texts[start : start + at_once]).tolist()
+            found.holding("paint")
+        for term in {"nothing"}.union(*map(terms, texts)):
             places, counts = found.holding(term)
-            wanted = {place: count for place, each in enumerate(given_texts) if (count := Counter(each)[term])}
+            wanted = {place: count for place, text in enumerate(texts) if (count := Counter(terms(text))[term])}
             assert dict(zip(places.tolist(), counts.tolist(), strict=True)) == wanted
             assert places.tolist() == sorted(wanted)
-        assert found.lengths().tolist() == [len(each) for each in given_texts]
+        assert found.lengths().tolist() == [len(terms(text)) for text in texts]
+        assert first == [found.number(terms(text)[0]) if terms(text) else -1 for text in texts]
 
 
 @given(st.lists(st.integers(0, 1_500), min_size=1, max_size=5), st.integers(0, 99))
