@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+TRACEBACK_VARIABLE = "CONSOLIDATOR_TRACEBACK"  # set: a fault of the program is told with its place
+
 
 class ConsolidatorError(Exception):
     """A failure with a message for a person. `exit_code` 1: failed on the way."""

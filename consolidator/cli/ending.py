@@ -9,10 +9,9 @@ from contextlib import suppress
 from typing import NoReturn
 
 from consolidator.cli import output
-from consolidator.errors import BadSettings, ConsolidatorError, Terminated
+from consolidator.errors import TRACEBACK_VARIABLE, BadSettings, ConsolidatorError, Terminated
 from consolidator.schedule.stopping import on_sigterm
 
-TRACEBACK_VARIABLE = "CONSOLIDATOR_TRACEBACK"
 INTERRUPTED, TERMINATED = 130, 143
 _FAULT_LENGTH = 300
 

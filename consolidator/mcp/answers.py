@@ -1,7 +1,7 @@
 """What each tool gives back: as data, and as a text in which memories are quoted as data."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -14,6 +14,7 @@ from consolidator.store.forget import Forgotten
 
 _ID_SHOWN = 12
 _LINE = 160
+LONGEST_SHOWN = 2_000  # characters of a memory among others, so that a few long ones do not fill a model's window
 
 
 class Answer(BaseModel):
@@ -40,6 +41,10 @@ class Memory(Answer):
     observed_at: str | None
     temporal_state: str = Field(description="none, future, present or past")
     temporal_anchor: str | None
+    cut: bool = Field(False, description="its text goes on; memory_get has it whole")
+
+
+Told = TypeVar("Told", bound=Memory)
 
 
 class Hit(Memory):
@@ -130,7 +135,7 @@ class StatsAnswer(Answer):
 def found(recalled: Recalled, turn: str) -> tuple[Found, str]:
     """What was recalled."""
     answer = Found(
-        results=[_hit(each) for each in recalled.results],
+        results=[_cut(_hit(each)) for each in recalled.results],
         turn=turn,
         mode=recalled.mode,
         reason=recalled.reason,
@@ -187,7 +192,7 @@ def rated(rating: Rated) -> tuple[RatedAnswer, str]:
 
 def memories(page: Page) -> tuple[Memories, str]:
     """Memories, whole."""
-    answer = Memories(memories=[_whole(each) for each in page.items], next=page.next)
+    answer = Memories(memories=[_cut(_whole(each)) for each in page.items], next=page.next)
     lines = (line for each in answer.memories for line in (_head(each.model_dump()), quoted(each.content)))
     return answer, _page(framed("memories", lines) if answer.memories else "There are none.", page)
 
@@ -230,8 +235,15 @@ def _page(text: str, page: Page) -> str:
     return f"{text}\nThere are more: after={page.next}" if page.next else text
 
 
+def _cut(memory: Told) -> Told:
+    """A memory as it is shown among others."""
+    if len(memory.content) <= LONGEST_SHOWN:
+        return memory
+    return memory.model_copy(update={"content": f"{memory.content[:LONGEST_SHOWN]}…", "cut": True})
+
+
 def _whole(kept: Kept) -> Whole:
-    told = {name: getattr(kept, name) for name in Whole.model_fields}
+    told = {name: getattr(kept, name) for name in Whole.model_fields if name != "cut"}
     return Whole(**{**told, "topics": list(kept.topics), "flags": list(kept.flags)})
 
 
@@ -265,3 +277,5 @@ def _named(told: Mapping[str, Any]) -> Iterator[str]:
     if told["temporal_anchor"]:
         yield f"{told['temporal_state']}: {told['temporal_anchor']}"
     yield f"strength {told['strength']:.2f}"
+    if told["cut"]:
+        yield "cut, memory_get has it whole"

@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from types import FrameType
 from typing import Any, NamedTuple
 
 import uvicorn
@@ -14,12 +15,12 @@ from mcp.server.lowlevel import Server
 from mcp.server.transport_security import TransportSecuritySettings
 
 from consolidator.errors import BadInput, Terminated
+from consolidator.mcp.ending import LAST_SECONDS, end_soon
 from consolidator.mcp.guard import Guard, is_here
 
 PATH = "/mcp"
 PORT_HELP = "write PORT, or HOST:PORT, e.g. 8765 or [::1]:8765"
 _MOST_BYTES = 1024 * 1024  # of a request; a memory has at most 10,000 characters
-_LAST_SECONDS = 3  # for calls under way, once it is to end
 _ADDRESS = re.compile(r"(?:(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[^:\s\[\]/]+)):)?(?P<port>\d{1,5})", re.ASCII)
 
 
@@ -47,6 +48,14 @@ def insist_on_token(address: Address, token: str | None, hosts: Iterable[str]) -
         )
 
 
+class _Running(uvicorn.Server):
+    """A server that ends soon when it is told to."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        end_soon()
+        super().handle_exit(sig, frame)
+
+
 def serve_http(
     server: Server[Any], address: Address, *, token: str | None, hosts: Iterable[str], say: Callable[[str], object]
 ) -> None:
@@ -71,12 +80,12 @@ def serve_http(
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        timeout_graceful_shutdown=_LAST_SECONDS,
+        timeout_graceful_shutdown=int(LAST_SECONDS),
         lifespan="on",
         ws="none",
     )
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="consolidate: %(message)s")
-    running = uvicorn.Server(config)
+    running = _Running(config)
     say(f"serving at http://{host}:{listening.getsockname()[1]}{PATH}{' (a token is needed)' if token else ''}")
     with suppress(Terminated, KeyboardInterrupt), listening:
         running.run(sockets=[listening])

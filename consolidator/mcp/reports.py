@@ -1,6 +1,7 @@
 """The report of the last night, as far as it is about one scope: no agent reads of another one's memories."""
 
 import json
+from contextlib import closing
 from dataclasses import replace
 
 from consolidator.plan import TOTALS
@@ -15,8 +16,8 @@ NONE_YET = "There was no night yet for these memories."
 def last_report(url: str, scope: str) -> Report | None:
     """What the last night that was not taken back did in a scope. None where there was none. url: of the store."""
     pairs = json.loads(scope)
-    with open_store(url, mode="read") as store, store.read() as conn:
-        for document in earlier_reports(conn):
+    with open_store(url, mode="read") as store, store.read() as conn, closing(earlier_reports(conn)) as documents:
+        for document in documents:
             if any(each["scope"] == pairs for each in document["scopes"]) and (report := from_json(document)).whole:
                 return about(report, pairs)
     return None

@@ -1,6 +1,8 @@
 """The server: tools, resources and instructions of one scope, whatever they are sent over."""
 
+import os
 import sys
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 
 import consolidator
 from consolidator.day.memory import Memory
-from consolidator.errors import ConsolidatorError
+from consolidator.errors import TRACEBACK_VARIABLE, ConsolidatorError
 from consolidator.mcp import reports
 from consolidator.mcp.framing import framed, quoted
 from consolidator.mcp.sessions import Session, Sessions
@@ -99,7 +101,7 @@ class DayServer(Server[Any]):
         except ConsolidatorError as error:
             return _failed(str(error))
         except Exception as error:  # noqa: BLE001 - one call's fault must not end the server
-            return _failed(fault(error))
+            return _failed(_fault(error))
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=text)],
             structured_content=answer.model_dump(mode="json"),
@@ -157,12 +159,13 @@ class DayServer(Server[Any]):
         return await anyio.to_thread.run_sync(work, limiter=self._threads)
 
 
-def fault(error: Exception) -> str:
-    """A fault of the program in one line, told on standard error too: its kind and its first words."""
+def _fault(error: Exception) -> str:
+    """A fault of the program in one line, told on standard error too, there with its place where that is wanted."""
     what = one_line(str(getattr(error, "orig", error)), 200)  # never SQL's parameters
-    line = f"a fault of this program ({type(error).__name__}: {what}); nothing of this call was written"
-    print(f"consolidate: {line}", file=sys.stderr)  # noqa: T201 - standard output is the protocol's
-    return line
+    line = f"a fault of this program ({type(error).__name__}: {what})"
+    place = "".join(traceback.format_exception(error)) if os.environ.get(TRACEBACK_VARIABLE) else ""
+    print(f"{place}consolidate: {line}; {TRACEBACK_VARIABLE}=1 shows where", file=sys.stderr)  # noqa: T201
+    return f"{line}; try another way, and tell your person"
 
 
 def _failed(line: str) -> types.CallToolResult:

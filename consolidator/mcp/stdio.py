@@ -11,6 +11,8 @@ import anyio
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
+from consolidator.mcp.ending import end_soon
+
 _CHUNK = 65_536
 
 
@@ -36,6 +38,7 @@ async def _serve(server: Server[Any], wire: int) -> None:
         async def end_when_told() -> None:
             with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
                 async for _ in signals:
+                    end_soon()
                     tasks.cancel_scope.cancel()
 
         tasks.start_soon(end_when_told)

@@ -1,7 +1,7 @@
 """The journal read back: the runs, what each decided, and what was decided about one memory."""
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -25,7 +25,7 @@ def last_runs(conn: sa.Connection, limit: int) -> list[dict[str, Any]]:
     return [_run(conn, row) for row in conn.execute(query).all()]
 
 
-def earlier_reports(conn: sa.Connection) -> Iterator[dict[str, Any]]:
+def earlier_reports(conn: sa.Connection) -> Generator[dict[str, Any], None, None]:
     """The reports of the last runs that were not undone, newest first, as documents."""
     query = (
         sa.select(runs.c.report)
@@ -34,7 +34,8 @@ def earlier_reports(conn: sa.Connection) -> Iterator[dict[str, Any]]:
         .limit(_LOOKED_AT)
         .execution_options(yield_per=_PAGE)
     )
-    yield from conn.scalars(query)
+    with conn.scalars(query) as reports:
+        yield from reports
 
 
 def cut_off(conn: sa.Connection, scope_keys: Collection[int], *, since: int) -> list[tuple[str, dict[str, int]]]:

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 
+from consolidator.cli import main
 from consolidator.mcp.serving import serving
 from consolidator.mcp.tools import TOOLS
 from consolidator.settings import Settings
@@ -273,6 +274,56 @@ def test_one_scope_is_served_and_no_other(made_store_url: str) -> None:
     anyio.run(live)
 
 
+def test_a_report_tells_of_its_own_scope_alone(made_store_url: str) -> None:
+    """What the last night did elsewhere is neither told nor counted."""
+    owners = ("ada", "eve")
+
+    async def live() -> None:
+        for name in owners:
+            async with agent(made_store_url, f'{{"user":"{name}"}}') as each:
+                await each.store(f"{name.title()} hides the key under the flowerpot.")
+                found = await each.recall("Where is the key?")
+                await each.use("memory_feedback", id=found[0]["id"], rating=2)
+
+    async def read() -> None:
+        for name, other in (owners, owners[::-1]):
+            async with agent(made_store_url, f'{{"user":"{name}"}}') as each:
+                report = json.loads(await each.read("consolidator://report/last.json"))
+                assert [scope["scope"] for scope in report["scopes"]] == [{"user": name}]
+                assert report["totals"]["reinforced"] == 1
+                for uri in ("consolidator://report/last", "consolidator://report/last.json"):
+                    told = await each.read(uri)
+                    assert f"{name.title()} hides" in told
+                    assert other not in told.lower()
+
+    anyio.run(live)
+    assert main(["--store", made_store_url, "run", "--report", "off"]) == 0
+    assert main(["--store", made_store_url, "run", "--steps", "shift", "--report", "off"]) == 0  # no night
+    anyio.run(read)
+
+
+def test_a_long_memory_is_cut_among_others_and_whole_by_itself(made_store_url: str) -> None:
+    """Search and browse show 2,000 characters of a memory and say so; memory_get shows all of it."""
+    text = "Ada's notes on tea. " + "茶" * 9_000
+
+    async def live() -> None:
+        async with agent(made_store_url) as ada:
+            stored = await ada.store(text)
+            for tool, given, under in (
+                ("memory_search", {"query": "Ada's notes on tea"}, "results"),
+                ("memory_browse", {}, "memories"),
+            ):
+                data, said = await ada.use(tool, **given)
+                (memory,) = data[under]
+                assert (len(memory["content"]), memory["cut"]) == (2_001, True)
+                assert "cut, memory_get has it whole" in said
+            got, said = await ada.use("memory_get", id=stored)
+            assert (got["memory"]["content"], got["memory"]["cut"]) == (text, False)
+            assert text in said
+
+    anyio.run(live)
+
+
 def test_an_id_that_two_have_is_refused(made_store_url: str) -> None:
     """A short id that two memories share is refused, and says so."""
 
@@ -340,7 +391,7 @@ def test_the_loop_goes_on_while_a_tool_works(made_store_url: str, monkeypatch: p
                 await ada.store("Ada grows tomatoes.")
                 done.set()
             assert lines == [
-                "a fault of this program (RuntimeError: something broke); nothing of this call was written"
+                "a fault of this program (RuntimeError: something broke); try another way, and tell your person"
             ]
 
     anyio.run(live)
