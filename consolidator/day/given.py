@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from consolidator.errors import BadInput
-from consolidator.exchange.fields import Unfit, name
+from consolidator.exchange.fields import Unfit, examine, name
 from consolidator.exchange.records import MemoryLine
 from consolidator.exchange.shapes import record_of
 from consolidator.instants import format_instant, from_datetime, is_date, parse_date, parse_instant
@@ -51,7 +51,8 @@ def _aware(field: str, value: datetime) -> int:
 def line_of(text: str, given: Mapping[str, Any], *, now: int, source: str) -> MemoryLine:
     """The memory that a text and what was given beside it make, taken in now. BadInput names the field."""
     times = ("observed_at", "expires_at")
-    document = {key: value for key, value in given.items() if value is not None and key not in times}
+    document: dict[str, Any] = {"type": "fact"}
+    document |= {key: value for key, value in given.items() if value is not None and key not in times}
     for key in times:
         if (at := instant(key, given.get(key))) is not None:
             document[key] = _text_of(key, at)
@@ -67,10 +68,12 @@ def line_of(text: str, given: Mapping[str, Any], *, now: int, source: str) -> Me
     if "metadata" in document:
         document["metadata"] = dict(document["metadata"]) or None
     try:
+        for key, value in document.items():
+            examine(value, key)
         line = record_of(document, 0)
-    except Unfit as error:
-        field = (error.below or "content").removeprefix("temporal_").replace("content", "text")
-        raise BadInput(f"{field}: {error}") from None
+    except ValueError as error:
+        field = (getattr(error, "below", "") or "content").removeprefix("temporal_").replace("content", "text")
+        raise BadInput(f"{field}: {str(error).replace('temporal_', '')}") from None
     assert isinstance(line, MemoryLine)
     return line
 

@@ -1,15 +1,17 @@
 """One scope of an open store, as a memory and its turns share it."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
 from time import monotonic
 
+import numpy as np
 import sqlalchemy as sa
 
 from consolidator.embedding.breaker import Breaker
 from consolidator.embedding.choose import Choice, embedder_of
+from consolidator.embedding.port import EmbedderFailed, Vectors
 from consolidator.exchange.desk import Desk
 from consolidator.laws.clock import Rates
 from consolidator.settings import Settings
@@ -61,6 +63,20 @@ class Place:
         if self._key is None:  # not kept before it is committed
             return Desk(conn).scope_key(self.scope)
         return self._key
+
+    def local_vectors(self) -> Callable[[Sequence[str]], Vectors] | None:
+        """What gives vectors without network or cost, to compare a reply by; None where there is no such model."""
+        embedder = self.embedder().embedder
+        if embedder is None or not embedder.local:
+            return None
+
+        def passages(texts: Sequence[str]) -> Vectors:
+            try:
+                return embedder.passages(texts)
+            except EmbedderFailed:  # words alone then
+                return np.zeros((len(texts), 1), np.float32)
+
+        return passages
 
     def embedder(self) -> Choice:
         """The embedder of the store, in haste; one that is not on this machine stands behind a breaker."""

@@ -96,6 +96,7 @@ def _turn_of(conn: sa.Connection, found: Found, session: str | None, turn: str |
     if turn is not None:
         return _named(conn, found.scope.key, session, turn)
     shown = sa.select(turns.c.session_id, turns.c.turn_id).join(exposures, exposures.c.turn_key == turns.c.key)
+    shown = shown.where(exposures.c.mode != "tool_store")
     latest = shown.order_by(exposures.c.at.desc(), exposures.c.key.desc()).limit(1)
     if session is not None:
         latest = latest.where(turns.c.session_id == session)

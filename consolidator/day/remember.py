@@ -31,6 +31,9 @@ from consolidator.store.tables import aliases, embeddings, identities, memories,
 from consolidator.store.vectors import LONGEST_TEXT, Pin, pin
 
 SOURCE = "agent_tool"
+GIVEN = frozenset({
+    "type", "anchor", "end", "recurrence", "importance", "topics", "pinned", "expires_at", "observed_at", "metadata",
+})  # fmt: skip
 UPDATED = "updated"  # why an alias leads from a text to the one that a person put in its place
 BROUGHT_BACK, MERGED, FORGOTTEN_BEFORE = "brought_back", "merged", "forgotten_before"
 
@@ -87,7 +90,9 @@ def remember(place: Place, text: str, given: Mapping[str, Any], *, turn: tuple[s
 
 def checked(place: Place, text: str, given: Mapping[str, Any], *, now: int) -> tuple[MemoryLine, tuple[str, ...]]:
     """The memory that a text makes, and what the door sees in it. Refused, or BadInput, where it makes none."""
-    flags = door.judge(text, place.settings)
+    if unknown := given.keys() - GIVEN:
+        raise TypeError(f"a memory has no {', '.join(sorted(unknown))}")
+    flags = door.judge(text, place.settings.day)
     if flags:
         given = {**given, "metadata": {**(given.get("metadata") or {}), FLAGS: list(flags)}}
     return line_of(text, given, now=now, source=SOURCE), flags

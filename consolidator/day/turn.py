@@ -75,7 +75,10 @@ class Turn:
         self._replied = True
         shown = self._shown()
         found = used(
-            self._place, [(each.id, each.content) for each in shown], text, [*self._asked, *([asked] if asked else [])]
+            [(each.id, each.content) for each in shown],
+            text,
+            [*self._asked, *([asked] if asked else [])],
+            embed=self._place.local_vectors(),
         )
         self._record([(each.key, each.mode) for each in shown if each.id in found])
         return [each for each in dict.fromkeys(each.id for each in shown) if each in found]

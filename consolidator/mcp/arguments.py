@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
-from consolidator.day.door import LONGEST_TEXT
 from consolidator.errors import BadInput
 from consolidator.report.tame import one_line
+from consolidator.settings.model import LONGEST_TEXT
 
 Given = TypeVar("Given", bound="Arguments")
 _SHOWN = 60

@@ -5,7 +5,7 @@ A file is YAML 1.2, so `no` stays a word. Unknown keys are refused and the neare
 """
 
 from consolidator.settings.kinds import LEVELS, ChannelName, Level
-from consolidator.settings.model import FILE_NAME, Budget, Embedding, Merge, Price, Rates, Settings
+from consolidator.settings.model import FILE_NAME, Budget, Day, Embedding, Merge, Price, Rates, Settings
 from consolidator.settings.reading import Reading, load_settings, parse_settings, read_settings
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "LEVELS",
     "Budget",
     "ChannelName",
+    "Day",
     "Embedding",
     "Level",
     "Merge",

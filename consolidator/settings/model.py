@@ -94,6 +94,25 @@ class Embedding(Section):
     timeout_seconds: float = Field(30, gt=0, le=3600, description="how long one request may take")
 
 
+LONGEST_TEXT = 1_000_000  # characters of a memory, whatever the settings say
+AtTheDoor = Literal["refuse", "flag", "ignore"]
+
+
+class Day(Section):
+    """What is let in when an agent remembers something: refuse, flag (kept, and marked) or ignore (not looked for)."""
+
+    longest_text: int = Field(
+        10_000, ge=100, le=LONGEST_TEXT, description="characters of a memory; a longer text is refused"
+    )
+    noise: AtTheDoor = Field(
+        "refuse", description='greetings, refusals, pings and "do you remember", where the text is nothing else'
+    )
+    instructions: AtTheDoor = Field(
+        "flag", description='what reads like orders to the agent, such as "ignore your instructions"'
+    )
+    secrets: AtTheDoor = Field("refuse", description="keys, passwords, numbers of cards and accounts")
+
+
 class Budget(Section):
     """What asking a language model may cost at most; null: no limit of this kind."""
 
@@ -263,6 +282,7 @@ class Settings(Section):
     )
     rates: Rates = group()
     embedding: Embedding = group()
+    day: Day = group()
     merge: Merge = group()
     report: Level = Field(
         "detailed",

@@ -95,6 +95,8 @@ def test_no_store(consolidate: Consolidate, tmp_path: Path, command: tuple[str, 
         "history": ["12345678"],
         "search": ["word"],
         "recall": ["word"],
+        "remember": ["Ada swims."],
+        "rate": ["12345678", "5"],
         "job": ["consolidate"],
         "undo": ["last"],
     }
