@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from typing import Annotated
 
 import typer
@@ -59,6 +60,8 @@ def mcp(
         session.url, where, session.settings, salience=lambda: session.salience_file, complain=_complain
     ) as server:
         if address is None:
+            if sys.stdin.isatty():
+                _complain("serving on standard input and output, where a client should be; Ctrl-C ends it")
             serve_stdio(server)
         else:
             serve_http(server, address, token=token, hosts=hosts, say=_complain)

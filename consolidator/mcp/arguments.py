@@ -1,6 +1,5 @@
 """What each tool takes: its bounds, its default, and what an agent is told of it."""
 
-import re
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
@@ -11,7 +10,15 @@ from consolidator.settings.model import LONGEST_TEXT
 
 Given = TypeVar("Given", bound="Arguments")
 _SHOWN = 60
-_UNSOUND = re.compile("[\0\ud800-\udfff]")
+
+
+def _text(value: Any) -> Any:
+    """A text in which the halves of pairs that a client has cut are replaced."""
+    if not isinstance(value, str):
+        return value
+    if "\0" in value:
+        raise ValueError("holds a NUL, which no text has")
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 class Arguments(BaseModel):
@@ -24,10 +31,7 @@ class Arguments(BaseModel):
     def _sound(cls, value: Any, info: ValidationInfo) -> Any:
         if isinstance(value, bool) and cls.model_fields[info.field_name or ""].annotation is not bool:
             raise ValueError("true and false are not meant here")
-        for text in value if isinstance(value, list) else [value]:
-            if isinstance(text, str) and _UNSOUND.search(text):
-                raise ValueError("holds a NUL, or half a surrogate pair, which no text has")
-        return value
+        return [_text(each) for each in value] if isinstance(value, list) else _text(value)
 
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]

@@ -21,6 +21,7 @@ from consolidator.mcp.guard import Guard, is_here
 PATH = "/mcp"
 PORT_HELP = "write PORT, or HOST:PORT, e.g. 8765 or [::1]:8765"
 _MOST_BYTES = 1024 * 1024  # of a request; a memory has at most 10,000 characters
+_IDLE_SECONDS = 86_400.0  # a session is kept that long: many clients cannot begin another one in its place
 _ADDRESS = re.compile(r"(?:(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[^:\s\[\]/]+)):)?(?P<port>\d{1,5})", re.ASCII)
 
 
@@ -70,6 +71,7 @@ def serve_http(
         streamable_http_path=PATH,
         json_response=True,
         max_request_body_size=_MOST_BYTES,
+        session_idle_timeout=_IDLE_SECONDS,
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the guard looks
     )
     own = () if address.host in ("0.0.0.0", "::") else (address.host,)

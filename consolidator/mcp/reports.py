@@ -4,6 +4,7 @@ import json
 from contextlib import closing
 from dataclasses import replace
 
+from consolidator.mcp.framing import NOTICE
 from consolidator.plan import TOTALS
 from consolidator.report import Report, from_json, render
 from consolidator.report.document import as_json, dumps
@@ -40,5 +41,5 @@ def as_text(report: Report | None) -> str:
 
 
 def as_document(report: Report | None) -> str:
-    """A report as JSON; null where there is none."""
-    return "null" if report is None else dumps(as_json(report))
+    """A report as JSON, after the notice that it is data; null where there is none."""
+    return "null" if report is None else dumps({"notice": NOTICE, **as_json(report)})

@@ -11,7 +11,7 @@ from threading import Lock
 from uuid import uuid4
 
 MOST_SHOWN = 2_000  # memories of a session whose last turn is known
-MOST_SESSIONS = 1_000
+MOST_SESSIONS = 10_000  # as many as the SDK keeps open
 
 
 @dataclass(slots=True)

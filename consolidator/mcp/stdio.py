@@ -1,6 +1,7 @@
 """Serving one client over standard input and output, until it closes them or this process is told to end."""
 
 import os
+import re
 import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -14,6 +15,8 @@ from mcp.server.stdio import stdio_server
 from consolidator.mcp.ending import end_soon
 
 _CHUNK = 65_536
+_MAY_BE_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+_ESCAPE = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>u[dD][89a-fA-F]..)|.)")
 
 
 def serve_stdio(server: Server[Any]) -> None:
@@ -54,7 +57,7 @@ async def _lines(wire: int) -> AsyncIterator[str]:
     while True:
         end = left.find(b"\n", looked)
         if end >= 0:
-            yield left[:end].decode(errors="replace")
+            yield _whole(left[:end].decode(errors="replace"))
             del left[: end + 1]
             looked = 0
             continue
@@ -64,9 +67,19 @@ async def _lines(wire: int) -> AsyncIterator[str]:
         chunk = os.read(wire, _CHUNK)
         if not chunk:
             if left:
-                yield left.decode(errors="replace")
+                yield _whole(left.decode(errors="replace"))
             return
         left += chunk
+
+
+def _whole(message: str) -> str:
+    """
+    A message in which no half of a surrogate pair is escaped, as clients send it that cut texts in the middle of an
+    emoji: it would be no message at all, and nobody would be answered.
+    """
+    if not _MAY_BE_HALF.search(message):
+        return message
+    return _ESCAPE.sub(lambda found: "\\ufffd" if found["half"] else found[0], message)
 
 
 @contextmanager

@@ -75,6 +75,11 @@ def test_only_the_protocol_is_said_and_it_ends_with_its_client(store: str, tmp_p
     found = wire.ask("tools/call", 3, name="memory_search", arguments={"query": "Who keeps birds?"})
     assert found["result"]["structuredContent"]["results"][0]["content"] == text
     assert wire.ask("tools/call", 4, name="memory_get", arguments={"id": 7})["result"]["isError"]
+    half = (
+        rb'{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "memory_list", "arguments": {"after":'
+    )
+    wire.say(half + rb'"\\ud83d is no escape, \ud83d\udc26 is a bird, \ud83d is half of one"}}}')
+    assert "after: is not the `next` of a page" in wire.hear()["result"]["content"][0]["text"]
     assert wire.ask("nonsense", 5)["error"]["code"] == -32601
     assert wire.ask("ping", 6)["result"] == {}
     code, said, complained = wire.ended()
