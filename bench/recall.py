@@ -137,11 +137,16 @@ def tell_found(conversations: list[Conversation]) -> None:
     for name, score in {
         "cosine alone": lambda _, asked: asked.cosine,
         "words alone": lambda _, asked: asked.bm25,
+        "without an embedder": lambda each, asked: worded(each, asked),
         "0.6 cosine, 0.4 words": lambda _, asked: 0.6 * asked.cosine + 0.4 * asked.bm25,
         "hybrid, as shipped": lambda each, asked: scored(each, asked, USUAL),
     }.items():
         rows[name] = [
-            (each.name, asked.category, found(each, asked, score(each, asked), diverse=name.startswith("hybrid")))
+            (
+                each.name,
+                asked.category,
+                found(each, asked, score(each, asked), diverse=name.startswith(("hybrid", "without"))),
+            )
             for each in conversations
             for asked in each.asked
         ]
@@ -174,6 +179,12 @@ def figures(values: list[list[float]]) -> str:
 def scored(each: Conversation, asked: Asked, weights: Weights) -> Any:
     """The scores of every memory."""
     return together(own(asked.parts[weights.echo], weights), each.stretches, weights) / FULL
+
+
+def worded(each: Conversation, asked: Asked) -> Any:
+    """The scores where words alone can be compared."""
+    weights, parts = USUAL._replace(words=1.0), asked.parts[0.0]
+    return together(own(parts._replace(meaning=np.zeros_like(parts.words)), weights), each.stretches, weights) / FULL
 
 
 def found(each: Conversation, asked: Asked, scores: Any, *, diverse: bool, budgets: Any = BUDGETS) -> list[float]:

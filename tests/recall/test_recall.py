@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from consolidator.embedding.fill import embed_missing
+from consolidator.embedding.minilm import MiniLM
 from consolidator.embedding.port import EmbedderFailed
 from consolidator.laws.clock import Rates
 from consolidator.recall.choosing import tokens_of
@@ -80,7 +82,8 @@ def test_parts_add_up(store: Store, more: dict[str, Any]) -> None:
         assert each.parts is not None
         assert list(each.parts) == list(PARTS)
         assert sum(each.parts.values()) == pytest.approx(each.score, abs=1e-5)
-        assert each.parts["strength"] <= 0
+        before = sum(list(each.parts.values())[: list(PARTS).index("strength")])
+        assert each.parts["strength"] == pytest.approx(0.3 * (each.strength - 1) * before, abs=1e-5)
 
 
 def test_recency_and_importance(store: Store) -> None:
@@ -111,6 +114,23 @@ def test_least_score_is_judged_before_strength(store: Store) -> None:
     with store.write() as conn:
         conn.execute(sa.update(memories).values(strength=0.01, base_strength=0.01))
     assert found == {least: texts(ask(store, "Where is the car parked?", least_score=least)) for least in found}
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("用户住在上海,养了一只狗。", "我住在哪里?"),
+        ("妹の誕生日は五月三日です。", "妹の誕生日はいつですか"),
+        ("어머니는 부산에 사십니다.", "어머니는 어디에 사십니까?"),
+        ("Das Treffen mit Herrn Weber ist am Freitag.", "Wann treffe ich Herrn Weber?"),
+        ("Бабушка живёт в Казани.", "Где живёт бабушка?"),
+    ],
+)
+def test_scripts(store: Store, text: str, query: str) -> None:
+    """What is written in another script or language is recalled first when asked about in it."""
+    take(store, [memory(text, 30)], at=40)
+    embed_missing(store, None, MiniLM(), which="all")
+    assert texts(ask(store, query))[:1] == [text]
 
 
 def test_budget_in_tokens(store: Store) -> None:
