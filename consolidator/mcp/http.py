@@ -65,7 +65,7 @@ def serve_http(
 
     say: is told where it listens, once it does.
     """
-    listening = _listening(address)
+    listening = listening_at(address)
     host = f"[{address.host}]" if ":" in address.host else address.host
     app = server.streamable_http_app(
         streamable_http_path=PATH,
@@ -96,7 +96,9 @@ def serve_http(
 def _listening(address: Address) -> socket.socket:
     try:
         family = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((address.host, address.port), family=family, backlog=128)
+        made = socket.create_server((address.host, address.port), family=family, backlog=128)
+        # Said to be of TCP, for then asyncio lets no answer wait for the client's receipt of its head: 40 ms each.
+        return socket.socket(made.family, made.type, socket.IPPROTO_TCP, fileno=made.detach())
     except (OSError, UnicodeError) as error:
         errno = getattr(error, "errno", None)
         what = os.strerror(errno) if errno and errno > 0 else getattr(error, "strerror", None) or error

@@ -63,6 +63,7 @@ class DayServer(Server[Any]):
     def __init__(self, served: Served) -> None:
         self.served = served
         self.sessions = Sessions()
+        self._told = [tool.told() for tool in TOOLS.values()]  # the SDK asks at every call by HTTP
         self._threads: anyio.CapacityLimiter | None = None
         super().__init__(
             "consolidator",
@@ -89,7 +90,7 @@ class DayServer(Server[Any]):
         """Nothing is kept: they are made anew."""
 
     async def _list_tools(self, ctx: Any, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[tool.told() for tool in TOOLS.values()])
+        return types.ListToolsResult(tools=self._told)
 
     async def _call_tool(self, ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         session = self.sessions.of(_client(ctx))

@@ -1,6 +1,7 @@
 """The door of the HTTP server: who may come in, and what those are told who may not."""
 
 import asyncio
+import socket
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from consolidator.errors import BadInput
 from consolidator.mcp.guard import Guard, is_here
-from consolidator.mcp.http import Address, address_of, insist_on_token
+from consolidator.mcp.http import Address, address_of, insist_on_token, listening_at
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 
@@ -122,3 +123,13 @@ def test_whoever_others_can_reach_needs_a_token() -> None:
         insist_on_token(address_of("0.0.0.0:8765"), None, [])
     with pytest.raises(BadInput, match=r"mcp\.hosts names clients from elsewhere, so a token is needed"):
         insist_on_token(address_of("8765"), None, ["memory.example.org"])
+
+
+def test_no_answer_waits_for_the_receipt_of_its_head() -> None:
+    """The sockets of clients are those of TCP, by which asyncio sends at once what is written: else 40 ms go by."""
+    with listening_at(Address("127.0.0.1", 0)) as listening, socket.create_connection(listening.getsockname()):
+        accepted, _ = listening.accept()
+        with accepted:
+            assert accepted.proto == socket.IPPROTO_TCP
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(BadInput, match=r"in use; name another$"):
+        listening_at(Address("127.0.0.1", taken.getsockname()[1]))
