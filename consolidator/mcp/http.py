@@ -93,7 +93,8 @@ def serve_http(
         running.run(sockets=[listening])
 
 
-def _listening(address: Address) -> socket.socket:
+def listening_at(address: Address) -> socket.socket:
+    """A socket on which clients are heard. BadInput where there can be none."""
     try:
         family = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0][0]
         made = socket.create_server((address.host, address.port), family=family, backlog=128)
