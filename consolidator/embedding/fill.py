@@ -16,6 +16,7 @@ from consolidator.embedding.port import Embedder, EmbedderFailed
 from consolidator.merging.secrets import find_secrets
 from consolidator.store import vectors as stored
 from consolidator.store.engine import Store
+from consolidator.store.nearest import keep_up
 from consolidator.store.vectors import Lacking, Pin, Which
 from consolidator.terms import ANY_TERMS, Stop
 
@@ -90,7 +91,9 @@ def embed_missing(
                 f"to embed all anew: consolidate embed --all --model {model}"
             )
 
-    return _fill(store, embedder, read, insist, after=0, advance=advance, stop=stop)
+    done = _fill(store, embedder, read, insist, after=0, advance=advance, stop=stop)
+    keep_up(store, make=scope_key is None)
+    return done
 
 
 def embed_all(store: Store, embedder: Embedder, *, advance: Advance | None = None) -> Filled:
@@ -115,7 +118,9 @@ def embed_all(store: Store, embedder: Embedder, *, advance: Advance | None = Non
         dimension = embedder.dimension or stored.usual_dimension(conn, embedder.model)
         stored.pin_anew(conn, None if dimension is None else Pin(embedder.model, dimension))
         stored.keep_place(conn, embedder.model, None)
-    return done.and_then(Filled(deleted=delete_left(store)))
+    done = done.and_then(Filled(deleted=delete_left(store)))
+    keep_up(store, make=True)
+    return done
 
 
 def delete_left(store: Store) -> int:

@@ -58,10 +58,17 @@ class Block:
 
     def settle(self) -> None:
         """Take the mean anew, and how far each row lies from it, where there are many more than it was taken of."""
-        if self._count <= self._mean_count * _GROWN:
-            return
-        self.mean = (self._sum / (self._count + _PRIOR_ROWS)).astype(np.float32)
-        self._mean_count = self._count
+        if self._count > self._mean_count * _GROWN:
+            self._mean_count = self._count
+            self._center((self._sum / (self._count + _PRIOR_ROWS)).astype(np.float32))
+
+    def center_on(self, sample: Floats) -> None:
+        """Take the mean of other vectors, of which these are a few, for good."""
+        self._mean_count = len(self.has)
+        self._center((sample.sum(axis=0, dtype=np.float64) / (len(sample) + _PRIOR_ROWS)).astype(np.float32))
+
+    def _center(self, mean: Floats) -> None:
+        self.mean = mean
         for start, end, part in self._spans():
             self._norms[start:end] = self._norm(part[: len(self._norms) - start])
         self._norms[~self.has] = np.inf

@@ -9,7 +9,7 @@ costs a fraction of a millisecond where FTS5 and tsvector, asked for any of its 
 """
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import log
 
 import numpy as np
@@ -25,6 +25,15 @@ STRETCH_GAP = 3600 * SECOND  # what was said within an hour of what was said bef
 _SATURATION, _LENGTH_SHARE = 1.2, 0.75  # BM25's k1 and b
 
 
+def stretches_of(said_at: Integers) -> Integers:
+    """int64[n]: the number of the stretch of each: what was said without an hour's silence in between."""
+    order = np.argsort(said_at, kind="stable")
+    begins = np.diff(said_at[order], prepend=said_at[order[:1]]) > STRETCH_GAP
+    found = np.empty(len(order), np.int64)
+    found[order] = np.cumsum(begins)
+    return found
+
+
 class Index:
     """The rows of a scope. Adding and searching are for one thread at a time."""
 
@@ -34,6 +43,8 @@ class Index:
         self._postings = Postings()
         self._block = Block(dimension)
         self._place_of: dict[int, int] = {}
+        self._count: int | None = None
+        self._held: dict[str, int] = {}
         self._views: tuple[Integers, Integers, NDArray[np.int32], Floats] | None = None
         self._stretches: Integers | None = None
 
@@ -47,6 +58,17 @@ class Index:
         self._at.extend(said_at)
         self._first.frombytes(self._postings.add(contents).tobytes())
         self._views = self._stretches = None
+
+    def stand_for(self, keys: Integers, stretches: Integers, held: Mapping[str, int], sample: Floats | None) -> None:
+        """
+        Its rows are a few of these, of which each is of a stretch and so many hold each term.
+
+        keys: in ascending order; sample: vectors, whose mean stands for that of all; None leaves it as it is.
+        """
+        self._count, self._held = len(keys), dict(held)
+        self._stretches = stretches[np.searchsorted(keys, self.keys)]
+        if sample is not None:
+            self._block.center_on(sample)
 
     def settle(self) -> None:
         """Bring what was added into order, which needs room for a moment: before vectors are added."""
@@ -92,12 +114,9 @@ class Index:
         return [number for number in found if number is not None]
 
     def stretches(self) -> Integers:
-        """int64[n]: the number of the stretch of each row: what was said without an hour's silence in between."""
+        """int64[n]: the number of the stretch of each row."""
         if self._stretches is None:
-            order = np.argsort(self.said_at, kind="stable")
-            begins = np.diff(self.said_at[order], prepend=self.said_at[order[:1]]) > STRETCH_GAP
-            self._stretches = np.empty(len(order), np.int64)
-            self._stretches[order] = np.cumsum(begins)
+            self._stretches = stretches_of(self.said_at)
         return self._stretches
 
     def meaning(self, query: Floats) -> Floats:
@@ -129,13 +148,14 @@ class Index:
 
         A long text does not win by its length.
         """
-        scores, ideal, count = np.zeros(len(self), np.float32), 0.0, len(self)
-        if not count:
+        scores, ideal, count = np.zeros(len(self), np.float32), 0.0, self._count or len(self)
+        if not len(self):
             return scores, ideal
         norms = self._arrays()[3]
         for term in dict.fromkeys(asked):
             places, counts = self._postings.holding(term)
-            rarity = log(1 + (count - len(places) + 0.5) / (len(places) + 0.5))
+            held = max(len(places), self._held.get(term, 0))
+            rarity = log(1 + (count - held + 0.5) / (held + 0.5))
             ideal += rarity
             if len(places):
                 scores[places] += np.float32(rarity * (_SATURATION + 1)) * counts / (counts + norms[places])

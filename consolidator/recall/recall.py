@@ -10,6 +10,7 @@ from consolidator.laws.clock import Rates
 from consolidator.recall.choosing import Budget
 from consolidator.recall.index import Floats
 from consolidator.recall.need import no_need
+from consolidator.recall.picking import picked
 from consolidator.recall.ranking import Asked, Ranked, ranked
 from consolidator.recall.scoring import USUAL, Weights
 from consolidator.store.engine import Store
@@ -106,10 +107,12 @@ def recall(
     )  # fmt: skip
     shelf = shelf_of(store, scope_key, pinned)
     with shelf.lock, store.read() as conn:
-        shelf.refresh(conn, scope_key)
-        if not len(shelf.index):
+        few = picked(conn, shelf, scope_key, asked)
+        if few is None:
+            shelf.refresh(conn, scope_key)
+        if few is None and not len(shelf.index):
             return Recalled(query, reason="there is nothing in this scope yet")
-        best, some = ranked(conn, shelf, scope_key, asked)
+        best, some = ranked(conn, few or shelf, scope_key, asked)
     reason = None
     if not best:
         reason = "nothing fits the budget" if some else "nothing that is remembered answers this"

@@ -76,6 +76,15 @@ def stem(word: str) -> str:
     return word
 
 
+def forms(term: str) -> list[str]:
+    """The words of which `stem` makes a term, each with its usual endings; of another script, the term as it is."""
+    if not term.isascii() or len(term) < _SHORTEST_STEM:
+        return [term]
+    bases = [term, f"{term}e", term + term[-1], *([f"{term[:-1]}i"] if term.endswith("y") else [])]
+    every = [base + ending for base in bases for ending in ("", *(ending for ending, _ in _ENDINGS))]
+    return [word for word in dict.fromkeys(every) if stem(word) == term]
+
+
 _NAME = re.compile(r"\b\w[\w'’-]*")
 _ASKED_WITH = "what when where who whom whose which how why would did does do is are was were has have can could tell"
 _ASKING = frozenset(_ASKED_WITH.split())

@@ -68,6 +68,7 @@ class Shelf:
         self.created_at: NDArray[np.int64] = np.zeros(0, np.int64)
         self._types: dict[str, int] = {}
         self._type_of: NDArray[np.int32] = np.zeros(0, np.int32)
+        self.asked = 0  # questions that were answered without it
         self._highest = 0
         self._seen: dict[int, Any] = {}  # by connection: what it had read when this was last brought up to date
         self._run: tuple[Any, ...] | None = None
@@ -116,12 +117,15 @@ class Shelf:
         if self._from is not None:
             self._fetch_lacking(conn, scope_key)
 
+    def take(self, conn: sa.Connection, scope_key: int, keys: Sequence[int]) -> None:
+        """Take in these memories alone."""
+        self._add(conn, scope_key, keys=keys)
+
     def _add(self, conn: sa.Connection, scope_key: int, *, after: int = 0, keys: Sequence[int] | None = None) -> None:
-        said_at = sa.func.coalesce(memories.c.observed_at, memories.c.created_at)
         query = sa.select(
             memories.c.key,
             memories.c.content,
-            sa.type_coerce(said_at, sa.BigInteger),
+            said_at(),
             sa.type_coerce(memories.c.created_at, sa.BigInteger),
             memories.c.status,
             memories.c.type,
@@ -150,7 +154,7 @@ class Shelf:
                 added += some
         self.index.settle()
         if self.pinned is not None and added:
-            for found, vectors in vector_parts(conn, scope_key, self.pinned, None if whole else added):
+            for found, vectors in vector_parts(conn, scope_key, self.pinned, None if whole and keys is None else added):
                 self.index.add_vectors(found, vectors)
 
     def _look(self, conn: sa.Connection, scope_key: int) -> None:
@@ -197,6 +201,20 @@ def shelf_of(store: Store, scope_key: int, pinned: Pin | None) -> Shelf:
         if found is None or found.pinned != pinned:
             found = shelves[scope_key] = Shelf(pinned)
         return found
+
+
+def said_at() -> sa.ColumnElement[int]:
+    """When a memory was observed, else created."""
+    return sa.type_coerce(sa.func.coalesce(memories.c.observed_at, memories.c.created_at), sa.BigInteger)
+
+
+def said_in(conn: sa.Connection, scope_key: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The keys of a scope's memories, in ascending order, and when each was said; a hundred thousand as one value."""
+    both = sa.func.string_agg(sa.func.int8send(memories.c.key).op("||")(sa.func.int8send(said_at())), sa.text("''"))
+    packed = conn.scalar(sa.select(sa.type_coerce(both, sa.LargeBinary)).where(memories.c.scope_key == scope_key))
+    found = np.frombuffer(packed or b"", ">i8").astype(np.int64).reshape(-1, 2)
+    found = found[np.argsort(found[:, 0])]
+    return found[:, 0].copy(), found[:, 1].copy()
 
 
 def rows_of(conn: sa.Connection, keys: Sequence[int]) -> dict[int, Row]:

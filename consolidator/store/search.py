@@ -111,10 +111,23 @@ def _in_sqlite(way: Way) -> sa.Select[tuple[int, float]]:
     )
 
 
+def holding(forms: Sequence[str]) -> sa.ColumnElement[bool]:
+    """Whether a memory holds any of these words, or pairs of letters of a script without spaces. On Postgres."""
+    pairs = {form: not form.isascii() and len(form) == 2 for form in forms}
+    wanted = [sa.func.phraseto_tsquery(_SIMPLE, " ".join(form) if pairs[form] else form) for form in forms]
+    return _vector().bool_op("@@")(_joined("||", wanted))
+
+
+_SIMPLE: sa.ColumnElement[str] = sa.literal_column("'simple'")
+
+
+def _vector() -> sa.ColumnElement[Any]:
+    return sa.func.to_tsvector(_SIMPLE, sa.func.coalesce(memories.c.words, memories.c.content))
+
+
 def _in_postgres(way: Way) -> sa.Select[tuple[int, float]]:
-    simple: sa.ColumnElement[str] = sa.literal_column("'simple'")
-    vector = sa.func.to_tsvector(simple, sa.func.coalesce(memories.c.words, memories.c.content))
-    groups = [[sa.func.phraseto_tsquery(simple, " ".join(phrase)) for phrase in group] for group in way]
+    vector = _vector()
+    groups = [[sa.func.phraseto_tsquery(_SIMPLE, " ".join(phrase)) for phrase in group] for group in way]
     wanted = _joined("&&", [_joined("||", group) for group in groups])
     score = sa.func.ts_rank(vector, wanted, type_=sa.Double)
     return sa.select(memories.c.key, score.label("score")).where(vector.bool_op("@@")(wanted))

@@ -11,7 +11,7 @@ from consolidator.recall.index import Index
 from consolidator.recall.need import no_need
 from consolidator.recall.scoring import USUAL, together
 from consolidator.recall.spreading import MOST_LINKS, Link, activations
-from consolidator.recall.terms import names_in, terms
+from consolidator.recall.terms import forms, names_in, terms
 from consolidator.recall.times import HALVED_AFTER, nearness, times_in
 
 NOW = parse_instant("2026-05-20T12:00:00Z")
@@ -156,3 +156,14 @@ def test_spreading() -> None:
     assert found == {10: pytest.approx(1 - 0.85 * 0.85)}
     many = activations({1: 1.0}, [Link(1, other, 0.5 + other / 100) for other in range(10, 20)])
     assert sorted(many) == list(range(20 - MOST_LINKS, 20))
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["painted", "paints", "painting", "parties", "party", "stopped", "liked", "like", "glasses", "likely", "car"],
+)
+def test_forms(said: str) -> None:
+    """Every form of a word is among those of its term."""
+    (term,) = terms(said)
+    assert said in forms(term)
+    assert {terms(form)[0] for form in forms(term)} == {term}
