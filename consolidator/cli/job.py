@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from consolidator.report import Report
     from consolidator.store.engine import Store
 
-_SENDING_MINUTES = 10  # of the service, between jobs
-
 
 def job(
     ctx: typer.Context,
@@ -107,13 +105,14 @@ def do_job(session: Session, name: str, again: bool = False, *, watch: bool = Tr
 
 def send_messages(session: Session, url: str, *, watch: bool) -> int:
     """Send what is due of the messages of a store. watch: and tell what has stopped happening there."""
+    from consolidator.schedule.child import SENDING_MINUTES
     from consolidator.schedule.orders import orders_of
     from consolidator.schedule.stopped import tell_stopped
     from consolidator.schedule.stopping import Stopping
     from consolidator.schedule.telling import drain_due
 
     settings = session.settings
-    with Stopping(_SENDING_MINUTES).heeding() as stop, replace(session, store=url).open("write") as store:
+    with Stopping(SENDING_MINUTES).heeding() as stop, replace(session, store=url).open("write") as store:
         if watch:
             there = {duty.name: duty for duty in orders_of(session).by_store().get(url, ())}
             tell_stopped(store, there, settings, now=clock())

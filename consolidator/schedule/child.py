@@ -16,14 +16,19 @@ from consolidator.settings.jobs import JobName
 if TYPE_CHECKING:
     from consolidator.cli.session import Session
 
+SENDING_MINUTES = 10  # of messages, between jobs
+SPARE_MINUTES = 15  # for the step under way when the deadline comes
 _SPAWN = get_context("spawn")
 
 
 class Child:
-    """Work under way. act: what `do_job_in` or `send_messages_in` gives; it is done in the child."""
+    """
+    Work under way. act: what `do_job_in` or `send_messages_in` gives; it is done in the child. minutes: after which it
+    ends by itself, where nothing holds it up for good.
+    """
 
-    def __init__(self, act: Callable[[], int]) -> None:
-        self._since = monotonic()
+    def __init__(self, act: Callable[[], int], *, minutes: int) -> None:
+        self._since, self._minutes = monotonic(), minutes
         self.told_to_end = False
         self._process = _SPAWN.Process(target=_work, args=(act,))
         with _held_back():
@@ -48,6 +53,15 @@ class Child:
     def seconds(self) -> float:
         """How long it has been at work."""
         return monotonic() - self._since
+
+    @property
+    def hangs(self) -> bool:
+        """Whether it should have ended by itself, and has not: a server answers no more and says nothing."""
+        return self.seconds > 60 * (self._minutes + SPARE_MINUTES)
+
+    def give_up(self) -> None:
+        """End it where it stands, for it hangs."""
+        self._process.kill()
 
     def stop(self) -> None:
         """Ask it to end: it finishes the step in flight."""

@@ -74,7 +74,7 @@ class Work:
     stop: Stopping
     report: Callable[[Result], Report]
     messages: Callable[[Result], Sequence[Entry]] = lambda _: ()
-    cut_off: Callable[[Collection[int]], Sequence[Entry]] = lambda _: ()
+    cut_off: Callable[[Collection[int], str | None], Sequence[Entry]] = lambda _, __: ()
     begins: Callable[[], None] = lambda: None
 
     @property
@@ -187,7 +187,7 @@ def _night(work: Work, steps: Sequence[str]) -> Ended:
             turn,
             work.stop,
             work.stop.wait,
-            lambda result: [*work.cut_off(turn.killed), *work.messages(result)],
+            lambda result: [*work.cut_off(turn.killed, result.run_id), *work.messages(result)],
         ),
     )
     if work.stop.out_of_time and not work.stop.requested:

@@ -19,7 +19,7 @@ import consolidator
 from consolidator.errors import BadSettings, ConsolidatorError
 from consolidator.instants import SECOND, format_instant, when
 from consolidator.notify.send import unusable
-from consolidator.schedule.child import Child, do_job_in, send_messages_in
+from consolidator.schedule.child import SENDING_MINUTES, Child, do_job_in, send_messages_in
 from consolidator.schedule.health import Health
 from consolidator.schedule.orders import Orders, insist_on_stores, next_due
 from consolidator.schedule.owed import Owed, owed
@@ -187,7 +187,9 @@ class Service:
         if watch:
             self._watched[url] = now
         with suppress(OSError):  # in a minute again
-            self._posts[url].child = Child(send_messages_in(self._orders.session, url, watch=watch))
+            self._posts[url].child = Child(
+                send_messages_in(self._orders.session, url, watch=watch), minutes=SENDING_MINUTES
+            )
 
     def _may_begin(self, duty: Duty, what: Owed, now: int, *, made_up: bool) -> bool:
         """Whether the time has come, and has not passed. made_up: it never has; nor for what was begun and failed."""
@@ -205,7 +207,7 @@ class Service:
 
     def _begin(self, duty: Duty, due: int | None, now: int) -> None:
         try:
-            child = Child(do_job_in(self._orders.session, duty.name))
+            child = Child(do_job_in(self._orders.session, duty.name), minutes=duty.job.deadline_minutes)
         except OSError as error:
             self._complain(f"{duty.name}: cannot be begun: {error.strerror}; it is tried again in a minute")
             return
@@ -214,6 +216,10 @@ class Service:
         self._supervisor.tell(self._status())
 
     def _notice_ended(self) -> None:
+        for child in self._processes():
+            if child.hangs and not child.has_ended:
+                self._complain(f"process {child.process} hangs, long after its deadline; it is killed")
+                child.give_up()
         for post in self._posts.values():
             if (
                 post.child

@@ -134,13 +134,17 @@ class Telling:
         message = self._of_night(self.made(result))
         return entries_of(message, self.audience.duty.channels) if message else []
 
-    def cut_off(self, scope_keys: Collection[int]) -> list[Entry]:
-        """What a killed attempt did, once, for those who hear of more than errors: its own message was never made."""
+    def cut_off(self, scope_keys: Collection[int], run_id: str | None) -> list[Entry]:
+        """
+        What a killed attempt did, once, for those who hear of more than errors: its own message was never made.
+
+        run_id: of the attempt that tells it.
+        """
         audience = self.audience
         with self.store.read() as conn:
             cut = journal.cut_off(conn, scope_keys, since=audience.wall_clock() - NIGHT) if scope_keys else []
-            new = [(run_id, did) for run_id, did in cut if did and not outbox.holds(conn, f"cut:{run_id}")]
-        messages = [message for run_id, did in new if (message := audience.cut_off(run_id, did))]
+            new = [(name, did) for name, did in cut if did and name != run_id and not outbox.holds(conn, f"cut:{name}")]
+        messages = [message for name, did in new if (message := audience.cut_off(name, did))]
         self._after_one = bool(messages)
         return [entry for message in messages for entry in entries_of(message, audience.duty.channels)]
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
+from consolidator.schedule.child import SPARE_MINUTES
 from consolidator.schedule.oncalendar import on_calendar
 from consolidator.settings import Settings
 from consolidator.settings.duty import Duty, duties
@@ -17,7 +18,6 @@ FAILURE, SCHEDULER = "consolidate-failure@.service", "consolidate-scheduler.serv
 # What `consolidate job` says itself, through the channels of the job, before it ends with one of these.
 TOLD_BY_THE_JOB = (1, 2)
 _PARTLY, _HELD, _REFUSED = 3, 11, 2
-_SPARE_MINUTES = 15  # for the step under way when the deadline comes
 _WHAT = {
     "consolidate": "The night shift of an agent's memory",
     "shift": "Agents' memories: the future becomes the present, and the present the past",
@@ -75,8 +75,8 @@ def _job(duty: Duty, host: Host) -> Iterator[str]:
     yield f"# Done in part, the next time goes on ({_PARTLY}); another one is at work on these memories ({_HELD})."
     yield f"SuccessExitStatus={_PARTLY} {_HELD}"
     yield f"# By itself it stops after {duty.job.deadline_minutes} minutes."
-    yield f"TimeoutStartSec={duty.job.deadline_minutes + _SPARE_MINUTES}min"
-    yield f"TimeoutStopSec={_SPARE_MINUTES}min"
+    yield f"TimeoutStartSec={duty.job.deadline_minutes + SPARE_MINUTES}min"
+    yield f"TimeoutStopSec={SPARE_MINUTES}min"
     yield from _sandbox(host)
 
 
@@ -101,7 +101,7 @@ def _scheduler(host: Host) -> Iterator[str]:
     yield "WatchdogSec=5min"
     yield f"Restart=on-failure\nRestartSec=30s\nRestartPreventExitStatus={_REFUSED}"
     yield "# It ends its jobs itself, each after the step under way."
-    yield f"KillMode=mixed\nTimeoutStopSec={_SPARE_MINUTES}min"
+    yield f"KillMode=mixed\nTimeoutStopSec={SPARE_MINUTES}min"
     yield from _sandbox(host)
     yield f"\n[Install]\nWantedBy={'default' if host.own else 'multi-user'}.target"
 

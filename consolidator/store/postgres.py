@@ -43,8 +43,12 @@ def wait_for_turn(connection: sa.Connection) -> None:
 _TURN = int.from_bytes(b"consolid")
 
 
+# A server that is cut off without a word is noticed within two minutes; else a question to it is never answered.
+_ALIVE = {"keepalives_idle": 60, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 90_000}
+
+
 def _engine(url: sa.URL, **options: Any) -> sa.Engine:
-    defaults = {"connect_timeout": CONNECT_TIMEOUT_SECONDS, "fallback_application_name": "consolidator"}
+    defaults = {"connect_timeout": CONNECT_TIMEOUT_SECONDS, "fallback_application_name": "consolidator", **_ALIVE}
     arguments = {name: value for name, value in defaults.items() if name not in url.query}
     made = sa.create_engine(url, connect_args=arguments, **options)
     tell(made, url)

@@ -229,6 +229,21 @@ def test_who_is_killed_before_the_end_of_a_night_has_told_nothing_and_the_next_t
     assert f"consolidate undo {killed}" in heard["text"]
 
 
+def test_who_is_killed_before_any_work_has_nothing_to_be_told(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next attempt tells of its own work alone."""
+
+    def die(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    town.say(jobs=SUMMARY)
+    busy(town)
+    with monkeypatch.context() as patched:
+        patched.setattr("consolidator.perform.apply_scope", die)
+        assert town.job(at=2).code == 130
+    assert town.job(at=2.01).code == 0
+    assert [heard["text"] for heard in town.heard] == ["I merged 1 memory into 1 that says the same."]
+
+
 def test_who_is_killed_after_the_end_of_a_night_has_told_of_it(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ledger and message are one: the next attempt finds both, and sends it."""
 
