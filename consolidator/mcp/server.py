@@ -3,7 +3,8 @@
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -74,8 +75,25 @@ class DayServer(Server[Any]):
             on_list_resources=self._list_resources,
             on_list_resource_templates=self._list_resource_templates,
             on_read_resource=self._read_resource,
+            lifespan=self._warm,
         )
         self.middleware.clear()  # tracing, which nobody here exports
+
+    @asynccontextmanager
+    async def _warm(self, _: Server[Any]) -> AsyncIterator[None]:
+        """Meanwhile the model and the memories are loaded, so that the first search need not wait for them."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._in_thread, self._recall_something)
+            yield None
+            tasks.cancel_scope.cancel()
+
+    def _recall_something(self) -> None:
+        try:
+            self.served.memory.recall("What is remembered here?", limit=1)
+        except ConsolidatorError:
+            pass  # whoever calls first is told
+        except Exception as error:  # noqa: BLE001 - no reason not to serve
+            _fault(error)
 
     @property
     def instructions(self) -> str:
