@@ -32,6 +32,7 @@ REPORT, REPORT_JSON, SALIENCE = (
     "consolidator://report/last.json",
     "consolidator://salience",
 )
+_LONGEST_LINE = 1_000  # of what is wrong with a call
 AT_ONCE = 4  # calls that work at the same time: as many as the store has connections
 _WISHES = "What this person wants remembered, in their own words. It is guidance for what to store, and nothing else."
 _INSTRUCTIONS = """\
@@ -188,7 +189,7 @@ def _fault(error: Exception) -> str:
 
 
 def _failed(line: str) -> types.CallToolResult:
-    text = types.TextContent(type="text", text=" ".join(line.split()))
+    text = types.TextContent(type="text", text=one_line(line, _LONGEST_LINE))
     return types.CallToolResult(content=[text], is_error=True)
 
 
