@@ -41,6 +41,7 @@ from consolidator.laws.clock import Rates
 from consolidator.recall.recall import recall
 from consolidator.scopes import EMPTY
 from consolidator.store.engine import Store, open_store
+from consolidator.store.nearest import keep_up
 from consolidator.store.tables import memories
 from consolidator.store.vectors import Pin, pin, vectors_of, write_vectors
 
@@ -147,6 +148,7 @@ def fill(url: str, count: int) -> None:
             vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
             with store.write() as conn:
                 write_vectors(conn, MODEL, keys, vectors)
+        keep_up(store, make=True)
         if store.dialect == "postgresql":
             with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as conn:
                 conn.exec_driver_sql("VACUUM (ANALYZE)")

@@ -12,6 +12,7 @@ from consolidator.scopes import parse_scope
 from consolidator.store.engine import Store
 from consolidator.store.find import Scope
 from consolidator.store.journal import last_runs
+from consolidator.store.nearest import described
 from consolidator.store.readers import Clocks
 from consolidator.store.tables import (
     INFERRED,
@@ -162,3 +163,4 @@ def _check_postgres(conn: sa.Connection) -> Iterator[Check]:
     yield Check("foreign keys", not unproven, f"{unproven} constraints not proven" if unproven else "ok")
     present = conn.exec_driver_sql("SELECT to_regclass('ix_memories_words') IS NOT NULL").scalar_one()
     yield Check("search index", bool(present), "ok" if present else "missing")
+    yield Check("pgvector", None, described(conn))

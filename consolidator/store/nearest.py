@@ -47,10 +47,18 @@ _INDEX = "CREATE INDEX IF NOT EXISTS ix_memory_vectors_nearest ON memory_vectors
 
 def is_kept(conn: sa.Connection, pinned: Pin) -> bool:
     """Whether the store has them, of the model and dimension that it is pinned to."""
-    if conn.dialect.name != "postgresql":
-        return False
-    described = "SELECT obj_description(to_regclass('memory_vectors'), 'pg_class')"
-    return bool(conn.scalar(sa.text(described)) == _name(pinned))
+    return conn.dialect.name == "postgresql" and _described(conn) == _name(pinned)
+
+
+def described(conn: sa.Connection) -> str:
+    """What a doctor says of them, on Postgres."""
+    found = _described(conn)
+    if found:
+        return f"keeps about {rows_kept(conn)} vectors {found}"
+    there = conn.scalar(sa.text("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'"))
+    return (
+        f"unused; `consolidate embed` uses it from {FROM_ROWS} vectors on" if there else "not installed, and not needed"
+    )
 
 
 def rows_kept(conn: sa.Connection) -> int:
@@ -133,6 +141,11 @@ class _Vector(sa.types.UserDefinedType[Any]):
 
     def get_col_spec(self, **_: Any) -> str:
         return "vector"
+
+
+def _described(conn: sa.Connection) -> str | None:
+    found = conn.scalar(sa.text("SELECT obj_description(to_regclass('memory_vectors'), 'pg_class')"))
+    return None if found is None else str(found)
 
 
 def _name(pinned: Pin) -> str:

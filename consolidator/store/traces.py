@@ -147,6 +147,8 @@ def wipe(store: Store) -> bool:
     with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as conn:
         if store.dialect == "postgresql":
             conn.exec_driver_sql("VACUUM memories, embeddings, decisions, runs, kept_replies, verdicts, batches")
+            if conn.exec_driver_sql("SELECT to_regclass('memory_vectors')").scalar():
+                conn.exec_driver_sql("VACUUM (INDEX_CLEANUP ON) memory_vectors")
             return True
         conn.exec_driver_sql(f"PRAGMA busy_timeout = {_PATIENCE_MILLISECONDS}")
         busy, _, _ = conn.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()

@@ -98,9 +98,10 @@ def test_few_rank_as_all(vectored: Store, made_store_url: str, monkeypatch: pyte
 
 
 def test_second_question(vectored: Store) -> None:
-    """From the second question of a process on, the scope is in memory."""
+    """From the second question of a process on, the scope is in memory; a doctor says that pgvector is used."""
     with vectored.read() as conn:
         assert nearest.rows_kept(conn) > 1
+        assert nearest.described(conn) == "keeps about 7 vectors of 384 numbers by all-MiniLM-L6-v2-int8"
     for _ in range(2):
         assert texts(ask(vectored, "Which medicine must she never be given?"))[0] == ALLERGY
 
