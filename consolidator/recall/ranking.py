@@ -17,7 +17,7 @@ from consolidator.laws.clock import CONSOLIDATED, WORKING, Rates
 from consolidator.laws.strength import strength_at
 from consolidator.laws.temporal import Temporal, temporal
 from consolidator.recall.choosing import Budget, diversified, fitting
-from consolidator.recall.index import Floats
+from consolidator.recall.index import Floats, Index
 from consolidator.recall.scoring import FULL, USUAL, Parts, Weights, answering, echoed, own, together
 from consolidator.recall.spreading import LEAST_SEED, activations
 from consolidator.recall.terms import names_in, terms
@@ -28,6 +28,7 @@ LEAST_SCORE = 0.15  # chosen as `recall` tells
 FROM_STRENGTH = 0.3  # the share of a score that follows strength; the rest stays, so that old but right ones are found
 RECENT_NIGHTS = 30.0  # after which recency, where it is asked for, has halved
 SEEDS = 20
+FEWEST_NAMED, NAMED_SHARE = 3, 0.05  # so many memories, and so large a share, begin with what is a name
 
 PARTS = {
     "meaning": "how near its meaning is to the question's",
@@ -141,9 +142,26 @@ def parts_of(shelf: Shelf, asked: Asked, *, eligible: Flags, weights: Weights) -
     plain = np.zeros(len(index), np.float32) if asked.vector is None else index.meaning(asked.vector)
     plain = np.where(eligible, plain, np.float32(-np.inf))
     moved = plain if asked.vector is None else echoed(index, asked.vector, plain, weights.echo)
-    names = np.isin(index.first_terms, index.numbers(names_in(asked.query))).astype(np.float32)
+    names = _named(index, asked.query).astype(np.float32)
     times = nearness(times_in(asked.query, now=asked.now, zone=asked.zone), index.said_at, zone=asked.zone)
     return Parts(moved, by_words, names, times, plain)
+
+
+def _named(index: Index, query: str) -> Flags:
+    """
+    Which memories begin with a name of the question.
+
+    Where none of them does, as in a question written all small, whatever word of it many memories begin with is a name.
+    """
+    firsts = index.first_terms
+    found: Flags = np.isin(firsts, index.numbers([] if query.isupper() else names_in(query)))
+    if not found.any():
+        least = max(FEWEST_NAMED, len(firsts) * NAMED_SHARE)
+        for number in index.numbers(list(dict.fromkeys(terms(query)))):
+            named = firsts == number
+            if np.count_nonzero(named) >= least:
+                found |= named
+    return found
 
 
 def _answers(shelf: Shelf, asked: Asked, parts: Parts, weights: Weights) -> Flags:

@@ -13,6 +13,7 @@ from consolidator.recall.need import no_need
 from consolidator.recall.picking import picked
 from consolidator.recall.ranking import Asked, Ranked, ranked
 from consolidator.recall.scoring import USUAL, Weights
+from consolidator.recall.terms import marked
 from consolidator.store.engine import Store
 from consolidator.store.recall import shelf_of
 from consolidator.store.tables import scopes
@@ -136,7 +137,7 @@ def _vector(query: str, embedder: Embedder | None, pinned: Pin | None, why: str)
     if pinned is None:
         return None, "the store has no vectors of this model yet; `consolidate embed` makes them"
     try:
-        vector = embedder.queries([query])[0]
+        vector = embedder.queries([marked(query)])[0]
     except EmbedderFailed as error:
         return None, str(error)
     if vector.shape != (pinned.dimension,):

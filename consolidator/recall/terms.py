@@ -98,3 +98,10 @@ def names_in(question: str) -> list[str]:
         if word[0].isupper() and word.lower() not in _ASKING and word.lower() not in STOP_WORDS:
             found += terms(word)[:1]
     return list(dict.fromkeys(found))
+
+
+def marked(question: str) -> str:
+    """A question with its mark, where who typed it left that out: models read what is asked from it."""
+    asked = question.strip()
+    first = _NAME.match(asked)
+    return asked + "?" if first and first.group().lower() in _ASKING and asked[-1].isalnum() else question

@@ -22,15 +22,16 @@ _YEAR = r"((?:19|20)\d\d)"
 _LONG = "|".join(name.capitalize() for name in sorted(_NUMBER, key=len, reverse=True))
 _ANY = _LONG + "|" + "|".join(name.capitalize() for name in sorted(_SHORT, key=len, reverse=True))
 _ORDINAL = r"(\d{1,2})(?:st|nd|rd|th|\.)?(?!\d)"
-# "may" and "march" are words too: a month is written large, and alone it does not begin the question.
+# "may" and "march" are words too: alone, a month is written large and does not begin the question, or follows "in".
 _DATES = (
     ("year month day", re.compile(rf"(?<!\d){_YEAR}-(\d\d)(?:-(\d\d))?(?!\d)")),
     ("day month year", re.compile(rf"(?<!\d)(\d{{1,2}})\.(\d{{1,2}})\.{_YEAR}(?!\d)")),
     ("year month day", re.compile(rf"(?:{_YEAR}\s?年\s?)?(?<!\d)(\d{{1,2}})\s?月(?:\s?(\d{{1,2}})\s?日)?")),
-    ("day month year", re.compile(rf"\b{_ORDINAL}(?: of)? ({_ANY})\b\.?(?:,? ?{_YEAR}\b)?")),
-    ("month day year", re.compile(rf"\b({_ANY})\b\.? {_ORDINAL}\b(?:,? ?{_YEAR}\b)?")),
-    ("month year", re.compile(rf"\b({_ANY})\b\.?,? ?{_YEAR}\b")),
+    ("day month year", re.compile(rf"\b{_ORDINAL}(?: of)? ({_ANY})\b\.?(?:,? ?{_YEAR}\b)?", re.I)),
+    ("month day year", re.compile(rf"\b({_ANY})\b\.? {_ORDINAL}\b(?:,? ?{_YEAR}\b)?", re.I)),
+    ("month year", re.compile(rf"\b({_ANY})\b\.?,? ?{_YEAR}\b", re.I)),
     ("month", re.compile(rf"(?<!^)\b({_LONG})\b")),
+    ("month", re.compile(rf"\b(?:in|during|since|until|of|im|seit) ({_LONG})\b", re.I)),
     ("year", re.compile(rf"(?<!\d){_YEAR}(?!\d)")),
 )
 _AGO = re.compile(r"\b(\d{1,3}|an?|one|two|three|four|five|six) (day|week|month|year)s? ago\b", re.I)

@@ -11,7 +11,7 @@ from consolidator.recall.index import Index
 from consolidator.recall.need import no_need
 from consolidator.recall.scoring import USUAL, together
 from consolidator.recall.spreading import MOST_LINKS, Link, activations
-from consolidator.recall.terms import forms, names_in, terms
+from consolidator.recall.terms import forms, marked, names_in, terms
 from consolidator.recall.times import HALVED_AFTER, nearness, times_in
 
 NOW = parse_instant("2026-05-20T12:00:00Z")
@@ -42,11 +42,28 @@ def test_terms() -> None:
     assert names_in("Where did Ada go with O'Neil?") == ["ada", "o"]
 
 
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        ("where is the car", "where is the car?"),
+        ("Where is the car ", "Where is the car?"),
+        ("Where is the car?", "Where is the car?"),
+        ("the car's place", "the car's place"),
+        ("车在哪里", "车在哪里"),
+        ("", ""),
+    ],
+)
+def test_marked(typed: str, read: str) -> None:
+    """A question is read as one though its mark was left out; what asks nothing is read as it is."""
+    assert marked(typed) == read
+
+
 @given(st.text(max_size=80))
 def test_any_text(text: str) -> None:
     """Every text can be cut and asked."""
     assert all(terms(text))
     no_need(text)
+    assert marked(text) in (text, text.strip() + "?")
     times_in(text, now=NOW, zone="UTC")
 
 
@@ -56,6 +73,9 @@ def test_any_text(text: str) -> None:
         ("What happened in March?", "2025-03-09T10:00:00Z", True),
         ("What happened in March 2026?", "2025-03-09T10:00:00Z", False),
         ("What may she like?", "2025-05-09T10:00:00Z", False),
+        ("what happened in march?", "2025-03-09T10:00:00Z", True),
+        ("did they march on?", "2025-03-09T10:00:00Z", False),
+        ("what was on 3 june 2024?", "2024-06-03T10:00:00Z", True),
         ("What did Jan say?", "2025-01-09T10:00:00Z", False),
         ("What was it on 2025-05-09?", "2025-05-09T23:00:00Z", True),
         ("What was it on 2025-05-09?", "2025-05-10T01:00:00Z", False),

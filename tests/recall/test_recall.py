@@ -133,6 +133,17 @@ def test_scripts(store: Store, text: str, query: str) -> None:
     assert texts(ask(store, query))[:1] == [text]
 
 
+@pytest.mark.parametrize("query", ["Where does Ada live?", "where does ada live", "WHERE DOES ADA LIVE?"])
+def test_names(store: Store, query: str) -> None:
+    """A memory that begins with a name of the question counts more, large or small as the question may be written."""
+    take(store, [memory(f"Ada has seen {thing}.", 30) for thing in ("Rome", "the sea")], at=40)
+    found = {each.content: each.parts for each in ask(store, query, explain=True, least_score=0.0).results}
+    assert {text for text, parts in found.items() if parts and parts["names"]} == {
+        text for text in found if text.startswith("Ada")
+    }
+    assert MOVE in found
+
+
 def test_budget_in_tokens(store: Store) -> None:
     """No more tokens are given than asked for."""
     found = texts(ask(store, "Where did Ada move, and what is she allergic to?", tokens=12))
