@@ -15,23 +15,13 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
-from consolidator.instants import SECOND
 from consolidator.recall.block import Block, Floats, Integers
 from consolidator.recall.postings import Postings
+from consolidator.recall.stretches import stretches_of
 
 __all__ = ["Floats", "Index", "Integers"]
 
-STRETCH_GAP = 3600 * SECOND  # what was said within an hour of what was said before belongs together
 _SATURATION, _LENGTH_SHARE = 1.2, 0.75  # BM25's k1 and b
-
-
-def stretches_of(said_at: Integers) -> Integers:
-    """int64[n]: the number of the stretch of each: what was said without an hour's silence in between."""
-    order = np.argsort(said_at, kind="stable")
-    begins = np.diff(said_at[order], prepend=said_at[order[:1]]) > STRETCH_GAP
-    found = np.empty(len(order), np.int64)
-    found[order] = np.cumsum(begins)
-    return found
 
 
 class Index:
@@ -114,7 +104,7 @@ class Index:
         return [number for number in found if number is not None]
 
     def stretches(self) -> Integers:
-        """int64[n]: the number of the stretch of each row."""
+        """int64[n]: the number of the stretch of each row, of what was said together."""
         if self._stretches is None:
             self._stretches = stretches_of(self.said_at)
         return self._stretches

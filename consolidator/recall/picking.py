@@ -10,8 +10,9 @@ scope would be, but that the means of all vectors and of the lengths of texts ar
 import numpy as np
 import sqlalchemy as sa
 
-from consolidator.recall.index import Integers, stretches_of
+from consolidator.recall.index import Integers
 from consolidator.recall.ranking import Asked
+from consolidator.recall.stretches import stretches_of
 from consolidator.recall.terms import forms, terms
 from consolidator.recall.times import times_in
 from consolidator.store.nearest import FROM_ROWS, is_kept, nearest, newest_kept, rows_kept
@@ -22,7 +23,7 @@ from consolidator.store.vectors import vector_parts
 
 MOST_IN_MEMORY = 300_000  # vectors of a scope; more are not read into memory where pgvector keeps them
 NEAREST, RARE, NEWEST, LINKED = 400, 1_000, 2_000, 100
-BESIDE, LONG = 2_000, 200
+BESIDE = 2_000
 _SAMPLE = 1_500
 _MOST_COUNTED = 100_000
 
@@ -78,14 +79,14 @@ def pick(conn: sa.Connection, shelf: Shelf, scope_key: int, asked: Asked, *, mos
 
 
 def _beside(keys: Integers, stretches: Integers, found: list[int]) -> list[int]:
-    """What was said with some memories, stretch by stretch, the first first; long ones say little of any in them."""
+    """What was said with some memories, stretch by stretch, the first first."""
     sizes = np.bincount(stretches, minlength=1)
     order = np.argsort(stretches, kind="stable")
     ends = np.cumsum(sizes)
     places = np.minimum(np.searchsorted(keys, found), len(keys) - 1)
     chosen: list[int] = []
     for stretch in dict.fromkeys(stretches[places[keys[places] == found]].tolist()):
-        if sizes[stretch] <= LONG and len(chosen) < BESIDE:
+        if len(chosen) < BESIDE:
             chosen += keys[order[ends[stretch] - sizes[stretch] : ends[stretch]]].tolist()
     return chosen
 

@@ -11,6 +11,7 @@ from consolidator.recall.index import Index
 from consolidator.recall.need import no_need
 from consolidator.recall.scoring import USUAL, together
 from consolidator.recall.spreading import MOST_LINKS, Link, activations
+from consolidator.recall.stretches import MOST_ROWS, stretches_of
 from consolidator.recall.terms import forms, marked, names_in, terms
 from consolidator.recall.times import HALVED_AFTER, nearness, times_in
 
@@ -122,6 +123,20 @@ def test_stretches() -> None:
     assert stretches[1] == stretches[2] != stretches[0] == stretches[3]
     scores = together(np.array([0, 0, 1, 0], np.float32), stretches, USUAL)
     assert scores.tolist() == pytest.approx([0, USUAL.stretch, 1 + USUAL.stretch, 0])
+
+
+@given(st.lists(st.integers(0, 3), max_size=80))
+def test_long_stretches(gaps: list[int]) -> None:
+    """No stretch has more rows than it may, each is a run in order of time, and a silence is in none."""
+    said_at = np.cumsum(np.array(gaps, np.int64) // 3 * 2 * HOUR)
+    found = stretches_of(said_at)
+    assert len(found) == len(gaps)
+    assert (np.diff(found) >= 0).all()
+    assert (np.diff(found)[np.diff(said_at) > HOUR] > 0).all()
+    sizes = np.unique(found, return_counts=True)[1]
+    assert sizes.max(initial=0) <= MOST_ROWS
+    if not any(gap == 3 for gap in gaps[1:]) and len(gaps):
+        assert sizes.max() - sizes.min() <= 1
 
 
 def test_a_long_text_does_not_win_by_length() -> None:
