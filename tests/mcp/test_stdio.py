@@ -93,7 +93,7 @@ def test_it_ends_when_it_is_told_to(store: str, tmp_path: Path) -> None:
         wire = Wire(tmp_path, "--store", store)
         wire.begin()
         wire.process.send_signal(number)
-        assert wire.process.wait(10) == 0
+        assert wire.process.wait(30) == 0
         assert "Traceback" not in wire.ended()[2]
     wire = Wire(tmp_path, "--store", store)
     wire.begin()
@@ -102,7 +102,7 @@ def test_it_ends_when_it_is_told_to(store: str, tmp_path: Path) -> None:
     wire.say(json.dumps({"jsonrpc": "2.0", "method": "ping", "id": 9}).encode())
     assert wire.process.stdin
     wire.process.stdin.close()
-    assert wire.process.wait(10) == 0
+    assert wire.process.wait(30) == 0
     assert wire.process.stderr
     with wire.process.stderr as complained:
         assert b"Traceback" not in complained.read()
