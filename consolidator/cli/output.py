@@ -39,14 +39,14 @@ class _Speaker:
 
 
 def speak_as(name: str) -> None:
-    """From now on, begin each line of this process with a name."""
+    """From now on, begin each line of this process with a name, which stands for the program's own."""
     _Speaker.name = name
 
 
 def _spoken(text: str) -> str:
     text = text.removesuffix("\n")
     if _Speaker.name is not None:
-        text = "\n".join(f"{_Speaker.name}: {line}".rstrip() for line in text.split("\n"))
+        text = "\n".join(f"{_Speaker.name}: {line.removeprefix('consolidate: ')}".rstrip() for line in text.split("\n"))
     return text + "\n"
 
 

@@ -79,6 +79,8 @@ def test_a_server_that_is_down(machine: Machine, store: str, free_port: int) -> 
         service.hear("consolidate: begun")
         service.hear("consolidate: ended", "exit code 2")
         service.looked()
+        assert "\nconsolidate: postgresql://ada@" in service.said
+        assert "consolidate: consolidate: " not in service.said
         assert service.said.count("begun") == 1
         machine.say(settings(more=with_health))
         service.reload()
