@@ -32,7 +32,7 @@ def test_a_night_at_its_time(machine: Machine, store: str, free_port: int) -> No
         }  # fmt: skip
         machine.clock.set("2026-06-02T00:29:58Z")
         service.hear("2026-06-02 03:30:", "consolidate: begun, process")
-        service.hear("consolidate: Night of 2026-06-02 00:30 UTC: ")
+        service.hear("consolidate: Night of 2026-06-02 03:30 EEST: ")
         service.hear("consolidate: ended after 0:00:", "exit code 0")
         service.looked()
         job = ask(free_port)[1]["jobs"]["consolidate"]
