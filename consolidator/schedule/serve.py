@@ -216,9 +216,10 @@ class Service:
         self._supervisor.tell(self._status())
 
     def _notice_ended(self) -> None:
-        for child in self._processes():
+        posts = [("messages", post.child) for post in self._posts.values() if post.child]
+        for name, child in [*self._children().items(), *posts]:
             if child.hangs and not child.has_ended:
-                self._complain(f"process {child.process} hangs, long after its deadline; it is killed")
+                self._say(f"{name}: hangs long after its deadline, and is killed")
                 child.give_up()
         for post in self._posts.values():
             if (
