@@ -182,8 +182,10 @@ def nights(url: str, *, going: bool) -> Iterator[Any]:
         try:
             yield count
         finally:
-            for each in [process, *psutil.Process(process.pid).children(recursive=True)]:
+            going = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+            for each in going:
                 each.terminate()
+            psutil.wait_procs(going)
 
 
 class Known:

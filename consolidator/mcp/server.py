@@ -90,7 +90,8 @@ class DayServer(Server[Any]):
 
     def _recall_something(self) -> None:
         try:
-            self.served.memory.recall("What is remembered here?", limit=1)
+            for _ in range(2):  # of a large store the first may be answered without reading it
+                self.served.memory.recall("What is remembered here?", limit=1)
         except ConsolidatorError:
             pass  # whoever calls first is told
         except Exception as error:  # noqa: BLE001 - no reason not to serve

@@ -216,7 +216,10 @@ def _connect(path: Path, mode: str, busy_timeout_seconds: float) -> sqlite3.Conn
 
 def _engine(path: Path, connect: Callable[[], sqlite3.Connection]) -> sa.Engine:
     url = sa.URL.create("sqlite", database=str(path))
-    engine = sa.create_engine(url, creator=connect, poolclass=QueuePool, pool_size=2, max_overflow=2)
+    # The connection that was used last is the next: what it has read is in its cache.
+    engine = sa.create_engine(
+        url, creator=connect, poolclass=QueuePool, pool_size=2, max_overflow=2, pool_use_lifo=True
+    )
     tell(engine, url)
 
     @event.listens_for(engine, "connect")
