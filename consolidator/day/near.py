@@ -22,8 +22,8 @@ def nearest(place: Place, name: str, text: str, pinned: Pin | None, vector: NDAr
     """
     The id of an active memory of the scope that says the same in other words: cosine >= 0.95 and equal facts.
 
-    It is looked for among the memories that hold every third of the text's words, for one third at least: of two that
-    say the same few words differ. None where there is none, or no vector.
+    It is looked for among the memories that hold every second of the text's longest words, the even or the odd ones: of
+    two that say the same hardly a word differs. None where there is none, or no vector.
     """
     if pinned is None or vector is None or not vector.any() or len(text) > _LONGEST:
         return None
@@ -32,7 +32,7 @@ def nearest(place: Place, name: str, text: str, pinned: Pin | None, vector: NDAr
         if scope_key is None:
             return None
         keys: set[int] = set()
-        for query in _thirds(text):
+        for query in _halves(text):
             found_by = search_keys(conn, query, scope_key, MOST_LOOKED_AT, statuses=["active"], all_words=True)
             keys.update(key for key, _ in found_by)
         found, vectors = vectors_of(conn, scope_key, pinned, sorted(keys))
@@ -46,10 +46,10 @@ def nearest(place: Place, name: str, text: str, pinned: Pin | None, vector: NDAr
     return None
 
 
-def _thirds(text: str) -> list[str]:
-    """Three queries, each of every third of the words of a text, the longest of them and no more than five."""
+def _halves(text: str) -> list[str]:
+    """Two queries, each of every second word of a text, the longest of them and no more than six."""
     said = sorted({"".join(word) for word in words(text)}, key=lambda word: (-len(word), word))
-    return [" ".join(said[start::3][:5]) for start in range(min(3, len(said)))]
+    return [" ".join(said[start::2][:6]) for start in range(min(2, len(said)))]
 
 
 def says_all(text: str, part: str) -> bool:
