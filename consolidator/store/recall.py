@@ -165,13 +165,12 @@ class Shelf:
         ).one()
         held = self.index.keys
         if (count, int(total or 0)) != (int(self.there.sum()), int(held[self.there].sum())):
-            keys = np.array(conn.scalars(sa.select(memories.c.key).where(of_scope)).all(), np.int64)
+            keys = _keys(conn, of_scope)
             missing = np.setdiff1d(keys, held)
             if len(missing):
                 self._add(conn, scope_key, keys=missing.tolist())
             self.there = np.isin(self.index.keys, keys)
-        active = sa.select(memories.c.key).where(of_scope, memories.c.status == "active")
-        self.active = np.isin(self.index.keys, np.array(conn.scalars(active).all(), np.int64))
+        self.active = np.isin(self.index.keys, _keys(conn, of_scope, memories.c.status == "active"))
 
     def _fetch_lacking(self, conn: sa.Connection, scope_key: int) -> None:
         """Look for the vectors of memories that had none, some at each recall until all were looked for."""
@@ -206,6 +205,16 @@ def shelf_of(store: Store, scope_key: int, pinned: Pin | None) -> Shelf:
 def said_at() -> sa.ColumnElement[int]:
     """When a memory was observed, else created."""
     return sa.type_coerce(sa.func.coalesce(memories.c.observed_at, memories.c.created_at), sa.BigInteger)
+
+
+def _keys(conn: sa.Connection, *conditions: sa.ColumnElement[bool]) -> NDArray[np.int64]:
+    """The keys of memories, in no order: as one value, which takes a tenth of the time of as many rows."""
+    if conn.dialect.name == "postgresql":
+        packed = sa.func.string_agg(sa.func.int8send(memories.c.key), sa.text("''"))
+        found = conn.scalar(sa.select(sa.type_coerce(packed, sa.LargeBinary)).where(*conditions))
+        return np.frombuffer(found or b"", ">i8").astype(np.int64)
+    text = conn.scalar(sa.select(sa.func.group_concat(memories.c.key, type_=sa.Text)).where(*conditions))
+    return np.fromstring(text, np.int64, sep=",") if text else np.zeros(0, np.int64)
 
 
 def said_in(conn: sa.Connection, scope_key: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
