@@ -11,6 +11,7 @@ from consolidator.recall.terms import terms
 from consolidator.store.recall import rows_of
 from consolidator.store.search import search_keys
 from consolidator.store.vectors import Pin, vectors_of
+from consolidator.words import words
 
 NEAR = 0.95  # cosine from which two texts may say the same
 MOST_LOOKED_AT = 8
@@ -21,7 +22,8 @@ def nearest(place: Place, name: str, text: str, pinned: Pin | None, vector: NDAr
     """
     The id of an active memory of the scope that says the same in other words: cosine >= 0.95 and equal facts.
 
-    It is looked for among the memories that share most words with the text. None where there is none, or no vector.
+    It is looked for among the memories that hold every second of the text's longest words, the even or the odd ones: of
+    two that say the same hardly a word differs. None where there is none, or no vector.
     """
     if pinned is None or vector is None or not vector.any() or len(text) > _LONGEST:
         return None
@@ -29,7 +31,10 @@ def nearest(place: Place, name: str, text: str, pinned: Pin | None, vector: NDAr
         scope_key = place.key(conn)
         if scope_key is None:
             return None
-        keys = [key for key, _ in search_keys(conn, text, scope_key, MOST_LOOKED_AT, statuses=["active"])]
+        keys: set[int] = set()
+        for query in _halves(text):
+            found_by = search_keys(conn, query, scope_key, MOST_LOOKED_AT, statuses=["active"], all_words=True)
+            keys.update(key for key, _ in found_by)
         found, vectors = vectors_of(conn, scope_key, pinned, sorted(keys))
         cosines = vectors @ vector
         rows = rows_of(conn, [int(key) for key, cosine in zip(found, cosines, strict=True) if cosine >= NEAR])
@@ -39,6 +44,12 @@ def nearest(place: Place, name: str, text: str, pinned: Pin | None, vector: NDAr
         if row is not None and row.id != name and not differ(row.content, text):
             return row.id
     return None
+
+
+def _halves(text: str) -> list[str]:
+    """Two queries, each of every second word of a text, the longest of them and no more than six."""
+    said = sorted({"".join(word) for word in words(text)}, key=lambda word: (-len(word), word))
+    return [" ".join(said[start::2][:6]) for start in range(min(2, len(said)))]
 
 
 def says_all(text: str, part: str) -> bool:

@@ -5,9 +5,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
 from time import monotonic
+from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
 
 from consolidator.embedding.breaker import Breaker
 from consolidator.embedding.choose import Choice, embedder_of
@@ -17,8 +19,9 @@ from consolidator.laws.clock import Rates
 from consolidator.settings import Settings
 from consolidator.store.engine import Store
 from consolidator.store.tables import scopes
-from consolidator.store.vectors import pin_of
+from consolidator.store.vectors import Pin, pin_of
 
+INSERTS: dict[str, Callable[[sa.Table], Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 HASTE_SECONDS = 5.0  # an agent waits: a remote embedder that is slower than this counts as failed
 
 
@@ -80,10 +83,13 @@ class Place:
 
     def embedder(self) -> Choice:
         """The embedder of the store, in haste; one that is not on this machine stands behind a breaker."""
+        with self.store.read() as conn:
+            return self.embedder_by(pin_of(conn))
+
+    def embedder_by(self, pinned: Pin | None) -> Choice:
+        """The same, by the pin of the store."""
         settings = self.settings.embedding
         hasty = settings.model_copy(update={"timeout_seconds": min(settings.timeout_seconds, HASTE_SECONDS)})
-        with self.store.read() as conn:
-            pinned = pin_of(conn)
         choice = embedder_of(hasty, pinned, os.environ, retries=0)
         if choice.embedder is None or choice.embedder.local:
             return choice

@@ -15,12 +15,24 @@ import sqlalchemy as sa
 from consolidator.exchange.desk import Desk
 from consolidator.exchange.fields import MOST_NAME_BYTES
 from consolidator.laws.strength import CONFIDENCE
-from consolidator.store.engine import keyed
 from consolidator.store.tables import attributions, exposures, identities, memories, turns
 
 NO_SESSION = "default"  # of a turn for which no session was named: an exposure belongs to one
 
 Showing = tuple[int, str, float | None, str | None]  # memory, mode, score, retrieval mode
+
+
+_TURN = (
+    sa.select(turns.c.key)
+    .where(turns.c.scope_key == sa.bindparam("scope_key"))
+    .where(turns.c.turn_id == sa.bindparam("turn"), turns.c.session_id == sa.bindparam("session"))
+    .with_for_update()
+)
+_HERE = (
+    sa.select(identities.c.key)
+    .where(identities.c.key.in_(sa.bindparam("keys", expanding=True)))
+    .with_for_update(read=True, key_share=True)
+)
 
 
 class Shown(NamedTuple):
@@ -50,8 +62,11 @@ def message_of(session: str, turn: str) -> str:
 
 def turn_key(conn: sa.Connection, scope_key: int, session: str, turn: str) -> int:
     """The key of a turn, made where it is new; others who write to it wait until this transaction ends."""
-    key = Desk(conn).turn_keys(scope_key, [(turn, session)])[turn, session]
-    conn.execute(sa.select(turns.c.key).where(turns.c.key == key).with_for_update())
+    names = {"scope_key": scope_key, "turn": turn, "session": session}
+    key: int | None = conn.scalar(_TURN, names)
+    if key is None:
+        Desk(conn).turn_keys(scope_key, [(turn, session)])
+        key = conn.scalars(_TURN, names).one()
     return key
 
 
@@ -114,6 +129,5 @@ def shown_in(conn: sa.Connection, scope_key: int, session: str, turn: str, modes
 
 def _still_here(conn: sa.Connection, keys: Iterable[int]) -> set[int]:
     """Those of these ids that the store knows; none of them is forgotten before the transaction ends."""
-    wanted = keyed(conn, key=sorted({*keys}))
-    query = sa.select(identities.c.key).join(wanted, wanted.c.key == identities.c.key)
-    return set(conn.scalars(query.with_for_update(read=True, key_share=True, of=identities)))
+    wanted = sorted({*keys})
+    return set(conn.scalars(_HERE, {"keys": wanted})) if wanted else set()

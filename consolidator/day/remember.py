@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from consolidator.day import door
 from consolidator.day.given import line_of
 from consolidator.day.near import nearest, says_all
-from consolidator.day.place import Place
+from consolidator.day.place import INSERTS, Place
 from consolidator.day.record import record_shown, sighting
 from consolidator.day.values import FLAGS, Remembered
 from consolidator.embedding.port import EmbedderFailed
-from consolidator.exchange.desk import Desk
 from consolidator.exchange.intake import take_in
 from consolidator.exchange.records import MemoryLine
 from consolidator.exchange.remembered import row_of
@@ -28,7 +27,7 @@ from consolidator.store.aliases import resolve
 from consolidator.store.care import restore
 from consolidator.store.find import Found, Scope
 from consolidator.store.tables import aliases, embeddings, identities, memories, tombstones
-from consolidator.store.vectors import LONGEST_TEXT, Pin, pin
+from consolidator.store.vectors import LONGEST_TEXT, Pin, pin, pin_of
 
 SOURCE = "agent_tool"
 GIVEN = frozenset({
@@ -38,13 +37,32 @@ UPDATED = "updated"  # why an alias leads from a text to the one that a person p
 BROUGHT_BACK, MERGED, FORGOTTEN_BEFORE = "brought_back", "merged", "forgotten_before"
 
 
+# Made once: what is said anew for each text costs more than what it does.
+_HERE = (
+    sa.select(identities.c.key, memories.c.status, memories.c.content)
+    .select_from(identities.outerjoin(memories, memories.c.key == identities.c.key))
+    .where(identities.c.scope_key == sa.bindparam("scope_key"), identities.c.hash == sa.bindparam("name"))
+)
+_NAMED = {
+    name: insert(identities).on_conflict_do_nothing(index_elements=("scope_key", "hash")).returning(identities.c.key)
+    for name, insert in INSERTS.items()
+}
+_LIFT = sa.delete(tombstones).where(
+    tombstones.c.scope_key == sa.bindparam("scope_key"), tombstones.c.hash == sa.bindparam("name")
+)
+_WRITTEN = sa.insert(memories)
+_EMBEDDED = {
+    name: insert(embeddings).on_conflict_do_nothing(index_elements=("memory_key", "model"))
+    for name, insert in INSERTS.items()
+}
+
+
 class Here(NamedTuple):
-    """A memory that holds exactly a text, as it stands. key None: known by name alone."""
+    """A memory that holds exactly a text, as it stands. status None: known by name alone."""
 
     key: int
     status: str | None
     content: str | None
-    time_zone: str
 
 
 class Vector(NamedTuple):
@@ -74,10 +92,11 @@ def remember(place: Place, text: str, given: Mapping[str, Any], *, turn: tuple[s
     line, flags = checked(place, text, given, now=now)
     with place.store.read() as conn:
         known = here(conn, place.key(conn), line.id)
-    vector = Vector() if known and known.status else embed(place, text)
+        pinned = pin_of(conn)
+    vector = Vector() if known and known.status else embed(place, text, pinned)
     near = nearest(place, line.id, text, vector.pin, vector.values)
     with place.write() as conn:
-        written = write(conn, place.key_to_write(conn), place.scope, line, vector, now=now)
+        written = write(conn, place.key_to_write(conn), place.scope, line, vector, now=now, new=known is None)
         if written.known or turn is not None:
             session, name = turn or sighting()
             record_shown(
@@ -102,18 +121,13 @@ def here(conn: sa.Connection, scope_key: int | None, name: str) -> Here | None:
     """The memory of this id in a scope; None where nobody knows the id."""
     if scope_key is None:
         return None
-    query = (
-        sa.select(identities.c.key, memories.c.status, memories.c.content, sa.literal("").label("time_zone"))
-        .select_from(identities.outerjoin(memories, memories.c.key == identities.c.key))
-        .where(identities.c.scope_key == scope_key, identities.c.hash == name)
-    )
-    found = conn.execute(query).one_or_none()
+    found = conn.execute(_HERE, {"scope_key": scope_key, "name": name}).one_or_none()
     return None if found is None else Here(*found)
 
 
-def embed(place: Place, text: str) -> Vector:
+def embed(place: Place, text: str, pinned: Pin | None) -> Vector:
     """The vector of a text by the store's model; of one with a secret only on this machine."""
-    choice = place.embedder()
+    choice = place.embedder_by(pinned)
     embedder = choice.embedder
     if embedder is None:
         return Vector(because=choice.why)
@@ -136,37 +150,39 @@ def write(
     vector: Vector,
     *,
     now: int,
+    new: bool = False,
     comes_back: bool = False,
 ) -> Written:
     """
     Write a memory in the caller's transaction, or find the one that is here.
 
-    comes_back: one that is not active comes back whatever another one says. Otherwise a text that was merged into
-    another is seen there, if that one still says all of it.
+    new: nobody knew its id a moment ago. comes_back: one that is not active comes back whatever another one says.
+    Otherwise a text that was merged into another is seen there, if that one still says all of it.
     """
-    known = here(conn, scope_key, line.id)
-    if known is not None and known.status == "active":
-        return Written(known.key, line.id, known=True)
-    if known is not None and known.status is not None:
-        return _seen_again(conn, scope_key, scope, known, line, now=now, comes_back=comes_back)
-    lifted = conn.execute(
-        sa.delete(tombstones).where(tombstones.c.scope_key == scope_key, tombstones.c.hash == line.id)
-    ).rowcount
-    flags = (FORGOTTEN_BEFORE,) if lifted else ()
-    if known is not None:  # events know it by name, and wait for it
+    key: int | None = None
+    known = None
+    if new:
+        key = conn.scalar(_NAMED[conn.dialect.name], {"scope_key": scope_key, "hash": line.id})
+    if key is None:
+        known = here(conn, scope_key, line.id)
+        if known is None:
+            return write(conn, scope_key, scope, line, vector, now=now, new=True)
+        if known.status == "active":
+            return Written(known.key, line.id, known=True)
+        if known.status is not None:
+            return _seen_again(conn, scope_key, scope, known, line, now=now, comes_back=comes_back)
+    lifted = conn.execute(_LIFT, {"scope_key": scope_key, "name": line.id}).rowcount
+    if known is None:
+        assert key is not None
+        conn.execute(_WRITTEN, row_of(line, key, scope_key, now, None))
+    else:  # events know it by name, and wait for it
         take_in(conn, [line], now=now, scope=scope)
         key = known.key
-    else:
-        desk = Desk(conn)
-        keys, _ = desk.keys(scope_key, [line.id])
-        key = keys[line.id]
-        if not desk.add(memories, ("key",), [row_of(line, key, scope_key, now, None)]):
-            return Written(key, line.id, known=True)  # another writer of the same text was faster
     if vector.pin is not None and vector.values is not None and pin(conn, vector.pin) == vector.pin:
         blob = np.ascontiguousarray(vector.values, "<f4").tobytes()
         row = {"memory_key": key, "model": vector.pin.model, "dimension": vector.pin.dimension, "vector": blob}
-        Desk(conn).add(embeddings, ("memory_key", "model"), [row])
-    return Written(key, line.id, known=False, flags=flags)
+        conn.execute(_EMBEDDED[conn.dialect.name], row)
+    return Written(key, line.id, known=False, flags=(FORGOTTEN_BEFORE,) if lifted else ())
 
 
 def _seen_again(

@@ -95,13 +95,19 @@ class Turn:
 
     def _recall(self, query: str, mode: str, options: dict[str, Any]) -> Recalled:
         found = recalling.recalled(self._place, query, options)
-        self._asked.append(query)
+        self.show(found, mode)
+        return found
+
+    def show(self, found: Recalled, mode: str) -> None:
+        """Record what was recalled as shown: `auto_injected` or `tool_search_returned`."""
+        if mode not in (INJECTED, SEARCHED):
+            raise BadInput(f"mode: {mode!r} is neither {INJECTED} nor {SEARCHED}")
+        self._asked.append(found.query)
         if found.results:
             shown = [(each.key, mode, each.score, found.mode) for each in found.results]
             now = self._place.now()
             with self._place.write() as conn:
                 record_shown(conn, self._place.key_to_write(conn), self.session, self.id, shown, at=now)
-        return found
 
     def _shown(self, *modes: str) -> list[Shown]:
         with self._place.store.read() as conn:

@@ -13,6 +13,7 @@ from consolidator.errors import BadInput
 from consolidator.store.aliases import resolve
 from consolidator.store.find import find_identity
 from consolidator.store.tables import aliases, identities, memories
+from consolidator.store.vectors import pin_of
 
 _INHERITED = ("type", "importance", "topics", "pinned")
 
@@ -23,12 +24,13 @@ def update(place: Place, prefix: str, text: str, given: Mapping[str, Any]) -> Re
     with place.store.read() as conn:
         found = find_identity(conn, prefix, place.scope)
         old = resolve(conn, [found.key])[found.key]
+        pinned = pin_of(conn)
         before = conn.execute(sa.select(memories).where(memories.c.key == old)).mappings().one_or_none()
     if before is None:
         raise BadInput(f"{prefix}: known only by its events, the memory itself is not in this store")
     own = {name: value for name, value in given.items() if value is not None}
     line, flags = checked(place, text, {**{name: before[name] for name in _INHERITED}, **own}, now=now)
-    vector = embed(place, text)
+    vector = embed(place, text, pinned)
     near = nearest(place, line.id, text, vector.pin, vector.values)
     with place.write() as conn:
         scope_key = place.key_to_write(conn)

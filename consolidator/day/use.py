@@ -113,7 +113,7 @@ def _by_words(name: str, read: dict[str, _Said], answer: _Answer, question: _Sai
         return True
     for sentence in answer.sentences:
         new = sentence - question.terms
-        if new & telling - _COMMON and _share(new, telling, holders) >= LEAST_SHARE:
+        if any(not _is_common(term) for term in new & telling) and _share(new, telling, holders) >= LEAST_SHARE:
             return True
     side_by_side = {pair for pair in memory.pairs & said.pairs if not {*pair} & (question.terms | _COMMON)}
     if any(all(pair not in each.pairs for each in others) for pair in side_by_side):
@@ -126,9 +126,14 @@ def _share(wanted: frozenset[str], said: frozenset[str], holders: Counter[str]) 
     """How much of what is wanted is said."""
 
     def weight(term: str) -> float:
-        return (COMMON_WEIGHT if term in _COMMON else 1.0) / max(holders[term], 1)
+        return (COMMON_WEIGHT if _is_common(term) else 1.0) / max(holders[term], 1)
 
     return sum(weight(term) for term in wanted & said) / sum(map(weight, wanted))
+
+
+def _is_common(term: str) -> bool:
+    """Whether everybody says it: a common word, or a small number."""
+    return term in _COMMON or (term.isdigit() and len(term) <= 2)
 
 
 def _by_meaning(left: dict[str, str], sentences: Sequence[str], asked: Sequence[str], embed: Embed) -> set[str]:

@@ -54,12 +54,14 @@ def search_keys(
     limit: int,
     *,
     statuses: Sequence[str] | None = None,
+    all_words: bool = False,
 ) -> list[tuple[int, float]]:
     """
     The memories that hold the words of a query, best first: (key, rank).
 
     First those that hold it as a phrase (rank 3 to 4), then those that hold all of its words (2 to 3), then any
-    (1 to 2). scope_key None: in every scope; statuses None: in every status. A query is words, never operators.
+    (1 to 2), which is slow where a word is common; all_words: only the second. scope_key None: in every scope;
+    statuses None: in every status. A query is words, never operators.
     """
     asked = [word[:MOST_QUERY_LETTERS] for word in islice(words(query), MOST_QUERY_WORDS)]
     if not asked or limit < 1:
@@ -73,7 +75,7 @@ def search_keys(
     found: dict[int, float] = {}
     tried: list[Way] = []
     for tier, way in zip((3, 2, 1), ways, strict=True):
-        if way in tried or len(found) >= limit:
+        if way in tried or len(found) >= limit or (all_words and tier != 2):
             continue
         tried.append(way)
         for key, score in _match(connection, way, scope_key, limit, statuses):

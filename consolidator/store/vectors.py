@@ -23,6 +23,8 @@ _MODEL, _DIMENSION, _LEFT, _PLACE = (
     "embedding_model", "embedding_dimension", "embedding_model_left", "embedding_place",
 )  # fmt: skip
 
+_PIN = sa.select(meta.c.name, meta.c.value).where(meta.c.name.in_((_MODEL, _DIMENSION)))
+
 Which = Literal["active", "others", "all"]
 
 
@@ -42,7 +44,8 @@ class Lacking(NamedTuple):
 
 def pin_of(conn: sa.Connection) -> Pin | None:
     """What the store is pinned to; None before its first embedding."""
-    model, dimension = _noted(conn, _MODEL), _noted(conn, _DIMENSION)
+    noted = {row.name: row.value for row in conn.execute(_PIN)}
+    model, dimension = noted.get(_MODEL), noted.get(_DIMENSION)
     return None if model is None or dimension is None else Pin(model, int(dimension))
 
 

@@ -96,3 +96,66 @@ BY_MEANING = [
     Told("How does Bo get to work?", ("Bo cycles to the office.",), "Do you know how Bo gets to work?"),
     Told("What about Ada?", ("Ada never eats meat.",), "Ada won the race."),
 ]
+
+OFFICE = (
+    "Linnea prefers morning meetings, never before 8.",
+    "The deploy key is stored in the team vault.",
+    "Bo's daughter Mira starts school in August.",
+    "Linnea drives a red Volvo.",
+    "The office coffee machine takes only beans.",
+)
+
+# Written after the test was; three more of these it does not see.
+UNSEEN = [
+    Told("When should I schedule the call with Linnea?", OFFICE, "How about Thursday at 15:00?"),
+    Told("Where is the deploy key?", OFFICE, "It's in the team vault.", (1,)),
+    Told(
+        "Can you write a haiku about rain?",
+        OFFICE,
+        "Soft rain on the roof / the garden drinks in silence / morning light returns",
+    ),
+    Told("What's new with Bo's family?", OFFICE, "Mira, his daughter, will start school this August.", (2,)),
+    Told("Which car is Linnea's?", OFFICE, "The red Volvo.", (3,)),
+    Told("What should I buy for the office?", OFFICE, "Coffee beans, since the machine takes nothing else.", (4,)),
+    Told("What should I buy for the office?", OFFICE, "Printer paper and pens."),
+    Told("Fix this bug: KeyError 'user'", OFFICE, "The dict has no key 'user'; use .get('user') instead."),
+    Told("Summarize this article on schools", OFFICE, "The article says schools open later this year because of heat."),
+    Told(
+        "Plan my trip to Japan",
+        ("Ada dislikes flying.", "Ada's passport expires in March 2027."),
+        "Renew your passport first: it expires in March 2027. Then book trains and a ferry.",
+        (1,),
+    ),
+    Told(
+        "Plan my trip to Japan",
+        ("Ada dislikes flying.", "Ada's passport expires in March 2027."),
+        "Since you dislike flying, take the ferry from Busan.",
+        (0,),
+    ),
+    Told("Suggest dinner", ("Ada is vegan.", "Ada lives near the market."), "Steak with pepper sauce."),
+    Told("Wann hat Mira Geburtstag?", ("Mira hat am 3. Mai Geburtstag.", "Mira mag Pferde."), "Am 3. Mai.", (0,)),
+    Told(
+        "Was schenken wir Mira?", ("Mira hat am 3. Mai Geburtstag.", "Mira mag Pferde."), "Ein Buch über Pferde.", (1,)
+    ),
+    Told(
+        "Was schenken wir Mira?", ("Mira hat am 3. Mai Geburtstag.", "Mira mag Pferde."), "Einen Gutschein fürs Kino."
+    ),
+    Told(
+        "Quel est le code du wifi invité ?",
+        ("Le wifi invité s'appelle Lavande.", "La réunion est mardi."),
+        "Le réseau s'appelle Lavande.",
+        (0,),
+    ),
+    Told(
+        "¿Qué le regalo a Mira?",
+        ("A Mira le encantan los caballos.", "Mira vive en Cádiz."),
+        "Un libro de caballos.",
+        (0,),
+    ),
+    Told("周末有什么安排？", ("艾达周六要去看牙医。", "艾达的猫叫小黑。"), "周六你要去看牙医。", (0,)),
+    Told("猫叫什么？", ("艾达周六要去看牙医。", "艾达的猫叫小黑。"), "叫小黑。", (1,)),
+    Told("猫の名前は？", ("猫の名前はミソです。", "来週は会議があります。"), "ミソです。", (0,)),
+    Told("Thanks!", OFFICE, "You're welcome! Have a nice day."),
+    Told("What time is it in Tokyo?", OFFICE, "It's 8 in the morning there."),
+    Told("Is the vault safe?", OFFICE, "A vault of that kind is generally safe."),
+]

@@ -4,7 +4,7 @@ import pytest
 
 from consolidator.day.use import used
 from consolidator.embedding.minilm import MiniLM
-from tests.day.replies import BY_MEANING, BY_WORDS, Told
+from tests.day.replies import BY_MEANING, BY_WORDS, UNSEEN, Told
 
 
 def places(told: Told, **more: object) -> set[int]:
@@ -12,7 +12,7 @@ def places(told: Told, **more: object) -> set[int]:
     return {int(name) for name in used(shown, told.reply, [told.asked], **more)}  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("told", BY_WORDS, ids=lambda told: told.reply[:30])
+@pytest.mark.parametrize("told", [*BY_WORDS, *UNSEEN], ids=lambda told: told.reply[:30])
 def test_by_words(told: Told) -> None:
     """A reply used what it tells of that the question did not, and nothing else; with the model nothing is lost."""
     assert places(told) == {*told.used}
