@@ -1,6 +1,6 @@
 """What callers may write for times, and how a line of the exchange format is made of what they gave."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -64,8 +64,12 @@ def line_of(text: str, given: Mapping[str, Any], *, now: int, source: str) -> Me
             document[text_key] = temporal(key, document.pop(key))
     if "topics" in document:
         topics = document["topics"]
+        if not isinstance(topics, Iterable):
+            raise BadInput(f"topics: {topics!r} is not a list of words")
         document["topics"] = [topics] if isinstance(topics, str) else list(topics) or None
     if "metadata" in document:
+        if not isinstance(document["metadata"], Mapping):
+            raise BadInput(f"metadata: {document['metadata']!r} is not a mapping")
         document["metadata"] = dict(document["metadata"]) or None
     try:
         for key, value in document.items():

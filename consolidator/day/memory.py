@@ -5,8 +5,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Literal, Self
 
+import sqlalchemy as sa
+
 from consolidator.day import looking, recalling
 from consolidator.day.clock import wall_clock
+from consolidator.day.forgetting import forget_in
 from consolidator.day.given import When, named
 from consolidator.day.place import Place
 from consolidator.day.rating import rate
@@ -21,8 +24,7 @@ from consolidator.recall.recall import LIMIT, Recalled
 from consolidator.scopes import canonical
 from consolidator.settings import Settings, load_settings
 from consolidator.store.engine import Store, open_store
-from consolidator.store.find import find_memory
-from consolidator.store.forget import Forgotten, forget
+from consolidator.store.forget import Forgotten
 from consolidator.store.urls import is_file, parse_url
 
 PATIENCE_SECONDS = 30.0  # how long a write waits for others that hold a SQLite file, a night's transactions among them
@@ -59,6 +61,7 @@ class Memory:
         key/value pairs; without it the empty one. settings: without them those of the command line. clock: the time
         in microseconds since 1970; no other is read.
         """
+        text = _text_of(scope)
         if settings is None:
             usual = usual_settings()
             settings = load_settings(usual) if usual.exists() else Settings()
@@ -67,7 +70,7 @@ class Memory:
         mode: Literal["create", "write"] = "create" if is_file(parse_url(url)) else "write"
         opened = open_store(url, mode=mode, busy_timeout_seconds=PATIENCE_SECONDS)
         try:
-            self._begin(opened, scope, settings=settings, clock=clock)
+            self._begin(opened, text, settings=settings, clock=clock)
         except BaseException:
             opened.close()
             raise
@@ -78,17 +81,12 @@ class Memory:
     ) -> Self:
         """The memory of a scope in a store that is open for writing already."""
         memory = cls.__new__(cls)
-        memory._begin(store, scope, settings=settings, clock=clock)
+        memory._begin(store, _text_of(scope), settings=settings, clock=clock)
         return memory
 
-    def _begin(
-        self, store: Store, scope: Mapping[str, str] | None, *, settings: Settings, clock: Callable[[], int]
-    ) -> None:
-        try:
-            text = canonical(scope or {})
-        except (ValueError, AttributeError) as error:
-            raise BadInput(f"scope: {error}") from None
-        self._place = Place(store, text, settings=settings, clock=clock)
+    def _begin(self, store: Store, scope: str, *, settings: Settings, clock: Callable[[], int]) -> None:
+        self._place = Place(store, scope, settings=settings, clock=clock)
+        self._closed = False
 
     @property
     def store(self) -> Store:
@@ -101,8 +99,11 @@ class Memory:
         return self._place.scope
 
     def close(self) -> None:
-        """Close the store. Closing twice is closing once."""
-        self._place.store.close()
+        """Close the store: what is asked of the memory afterwards is refused. Closing twice is closing once."""
+        if not self._closed:
+            self._closed = True
+            self._place.store.close()
+            sa.event.listen(self._place.store.engine.pool, "checkout", _refuse)
 
     def __enter__(self) -> Self:
         return self
@@ -211,30 +212,21 @@ class Memory:
             self._place, types=types, status=status, since=since, until=until, order=order, limit=limit, after=after
         )
 
-    def rate(
-        self,
-        id: str,  # noqa: A002
-        rating: int,
-        *,
-        session: str | None = None,
-        turn: str | None = None,
-        comment: str | None = None,
-    ) -> Rated:
+    def rate(self, id: str, rating: int, *, session: str | None = None, turn: str | None = None) -> Rated:  # noqa: A002
         """
         Rate a memory from 1 (it misled) over 3 (neither) to 5 (it helped), for a turn.
 
         Without a turn: for the latest in which it was shown. Of several ratings in one turn the latest counts.
         """
-        return rate(self._place, id, rating, session=session, turn=turn, comment=comment)
+        return rate(self._place, id, rating, session=session, turn=turn)
 
     def forget(self, id: str) -> Forgotten:  # noqa: A002
         """
-        Delete a memory everywhere, for good; exactly the one of this id. ScopeHeld while a night works in the scope.
+        Delete a memory everywhere, for good; exactly the one of this id.
+
+        It waits for a night that works in the scope; ScopeHeld where that takes longer than half a minute.
         """
-        place = self._place
-        with place.store.read() as conn:
-            found = find_memory(conn, id, place.scope)
-        return forget(place.store, [found], now=place.now(), wall_clock=place.now)
+        return forget_in(self._place, id)
 
     def stats(self) -> Stats:
         """How much is in the scope, and what waits for the night."""
@@ -251,6 +243,19 @@ class Memory:
             session=named("session", session) if session else NO_SESSION,
             id=new_turn() if id is None else named("turn", id),
         )
+
+
+def _text_of(scope: Mapping[str, str] | None) -> str:
+    if not isinstance(scope, Mapping | None):
+        raise BadInput(f"scope: {scope!r} is not a scope; write e.g. {{'user': 'ada'}}")
+    try:
+        return canonical(scope or {})
+    except ValueError as error:
+        raise BadInput(f"scope: {error}") from None
+
+
+def _refuse(*_: Any) -> None:
+    raise BadInput("this memory is closed; open it anew with Memory(...)")
 
 
 def given_of(arguments: Mapping[str, Any]) -> dict[str, Any]:

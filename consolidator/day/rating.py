@@ -38,7 +38,6 @@ def rate(
     *,
     session: str | None = None,
     turn: str | None = None,
-    comment: str | None = None,
     made: bool = False,
 ) -> Rated:
     """

@@ -83,9 +83,9 @@ class Turn:
         self._record([(each.key, each.mode) for each in shown if each.id in found])
         return [each for each in dict.fromkeys(each.id for each in shown) if each in found]
 
-    def rate(self, id: str, rating: int, *, comment: str | None = None) -> Rated:  # noqa: A002
+    def rate(self, id: str, rating: int) -> Rated:  # noqa: A002
         """Rate a memory from 1 to 5 for this turn."""
-        return rate(self._place, id, rating, session=self.session, turn=self.id, comment=comment, made=True)
+        return rate(self._place, id, rating, session=self.session, turn=self.id, made=True)
 
     def close(self) -> None:
         """End the turn. Where no reply was told, what searches returned counts as the search's own evidence."""

@@ -153,7 +153,6 @@ class Feedback(Arguments):
             description="1: wrong or misleading; 2: not helpful; 3: neither; 4: helped; 5: exactly what was needed.",
         ),
     ]
-    comment: Annotated[str | None, Field(max_length=1_000, description="Why, in a sentence.")] = None
     turn: Turn = None
 
 
@@ -209,7 +208,8 @@ def _told(kind: type[Arguments], error: Any) -> str:
     if error["type"] == "missing":
         return f"{where}: is missing"
     if error["type"] == "extra_forbidden":
-        return f"{one_line(where, _SHOWN)}: unknown; there are {', '.join(kind.model_fields)}"
+        known = ", ".join(kind.model_fields)
+        return f"{one_line(where, _SHOWN)}: unknown; {f'there are {known}' if known else 'this takes no arguments'}"
     what = error["msg"].removeprefix("Value error, ").removeprefix("Input ").removeprefix("String ")
     value = error["input"]
     said = f" (it has {len(value):,} characters)" if isinstance(value, str) and len(value) > _SHOWN else ""

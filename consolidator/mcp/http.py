@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 import uvicorn
 from mcp.server.lowlevel import Server
 from mcp.server.transport_security import TransportSecuritySettings
+from starlette.requests import ClientDisconnect
 
 from consolidator.errors import BadInput, Terminated
 from consolidator.mcp.ending import LAST_SECONDS, end_soon
 from consolidator.mcp.guard import Guard, is_here
+from consolidator.report.tame import one_line
 
 PATH = "/mcp"
 PORT_HELP = "write PORT, or HOST:PORT, e.g. 8765 or [::1]:8765"
@@ -47,6 +49,25 @@ def insist_on_token(address: Address, token: str | None, hosts: Iterable[str]) -
         raise BadInput(
             f"--http: {who}, so a token is needed; set $CONSOLIDATOR_MCP_TOKEN, or mcp.token_file in the settings"
         )
+
+
+def to_stderr() -> logging.Handler:
+    """Tells what the server's libraries say, each in one line; a client that has gone away is no news."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Line())
+    handler.addFilter(lambda record: not isinstance(_error_of(record), ClientDisconnect))
+    return handler
+
+
+class _Line(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        error = _error_of(record)
+        why = f": {type(error).__name__}: {error}" if error else ""
+        return f"consolidate: {one_line(record.getMessage() + why)}"
+
+
+def _error_of(record: logging.LogRecord) -> BaseException | None:
+    return record.exc_info[1] if record.exc_info else None
 
 
 class _Running(uvicorn.Server):
@@ -86,7 +107,7 @@ def serve_http(
         lifespan="on",
         ws="none",
     )
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="consolidate: %(message)s")
+    logging.basicConfig(handlers=[to_stderr()], level=logging.WARNING)
     running = _Running(config)
     say(f"serving at http://{host}:{listening.getsockname()[1]}{PATH}{' (a token is needed)' if token else ''}")
     with suppress(Terminated, KeyboardInterrupt), listening:

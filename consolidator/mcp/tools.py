@@ -3,21 +3,17 @@
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from threading import Event
-from time import monotonic
 from typing import Any
 
 from mcp_types import Tool as ToolOfProtocol
 from mcp_types import ToolAnnotations
 
-from consolidator.day.memory import PATIENCE_SECONDS, Memory
+from consolidator.day.memory import Memory
 from consolidator.errors import BadInput, ScopeHeld
 from consolidator.mcp import answers, arguments
 from consolidator.mcp.answers import Answer
 from consolidator.mcp.arguments import Arguments
 from consolidator.mcp.sessions import Session
-
-_BETWEEN_SECONDS = 0.25  # tries to forget while a night holds the scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +107,11 @@ def _feedback(memory: Memory, session: Session, given: arguments.Feedback) -> tu
     whole = memory.get(given.id).id
     turn = given.turn or session.turn_of(whole)
     if turn is None:  # not shown here: the latest turn of any session in which it was
-        return answers.rated(memory.rate(whole, given.rating, comment=given.comment))
+        return answers.rated(memory.rate(whole, given.rating))
     if given.turn is not None and not session.knows(turn):
         with suppress(BadInput):  # a turn of an earlier connection, else a new one of this one
-            return answers.rated(memory.rate(whole, given.rating, turn=turn, comment=given.comment))
-    return answers.rated(memory.turn(session.name, turn).rate(whole, given.rating, comment=given.comment))
+            return answers.rated(memory.rate(whole, given.rating, turn=turn))
+    return answers.rated(memory.turn(session.name, turn).rate(whole, given.rating))
 
 
 def _browse(memory: Memory, session: Session, given: arguments.Browse) -> tuple[Answer, str]:
@@ -144,16 +140,12 @@ def _update(memory: Memory, session: Session, given: arguments.Update) -> tuple[
 
 
 def _forget(memory: Memory, session: Session, given: arguments.Forget) -> tuple[Answer, str]:
-    waited, pause = monotonic(), Event()
-    while True:
-        try:
-            return answers.forgotten(memory.forget(given.id))
-        except ScopeHeld:
-            if monotonic() - waited > PATIENCE_SECONDS:
-                raise BadInput(
-                    "a night is at work on these memories, and none is deleted meanwhile; try again in some minutes"
-                ) from None
-            pause.wait(_BETWEEN_SECONDS)
+    try:
+        return answers.forgotten(memory.forget(given.id))
+    except ScopeHeld:
+        raise BadInput(
+            "a night is at work on these memories, and none is deleted meanwhile; try again in some minutes"
+        ) from None
 
 
 def _stats(memory: Memory, session: Session, given: arguments.Stats) -> tuple[Answer, str]:
@@ -273,6 +265,7 @@ def use(memory: Memory, session: Session, name: str, given: dict[str, Any] | Non
     try:
         return tool.act(memory, session, arguments.read(tool.takes, name, given))
     except BadInput as error:
-        if str(error).startswith("text: "):  # what the door calls it
-            raise BadInput(f"content: {str(error).removeprefix('text: ')}") from None
-        raise
+        line = str(error)
+        if line.startswith("text: "):  # what the door calls it
+            line = f"content: {line.removeprefix('text: ')}"
+        raise BadInput(line.replace("`consolidate list`", "memory_list")) from None

@@ -95,7 +95,7 @@ def is_prefix(text: str) -> bool:
 
 
 def _matching(conn: sa.Connection, prefix: str, scope: str | None) -> list[Found]:
-    if not is_prefix(prefix):
+    if not isinstance(prefix, str) or not is_prefix(prefix):
         raise BadInput(f"{prefix!r} is not an id: 8 to 64 of the characters 0-9 and a-f; `consolidate list` shows ids")
     start = prefix.lower()
     query = (

@@ -1,5 +1,6 @@
 """Looking and changing: get, browse, stats, update, forget. On both kinds of store."""
 
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -105,16 +106,22 @@ def test_update_of_nothing(memory: Memory) -> None:
     assert [each.content for each in memory.browse(status="all").items] == ["Ada lives in Turku."]
 
 
-def test_forget(memory: Memory, watch: Watch) -> None:
-    """Forgetting deletes exactly the memory named, and never while a night works in the scope."""
+def test_forget(memory: Memory, watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forgetting deletes exactly the memory named, and never while a night works in the scope: it waits for that."""
     old = memory.remember("Ada lives in Turku.")
     new = memory.update(old.id, "Ada lives in Rome.")
     with memory.store.read() as conn:
         key = memory._place.key(conn)
     assert key is not None
-    with hold_scope(memory.store, key, wall_clock=watch), pytest.raises(ScopeHeld):
-        memory.forget(old.id)
-    memory.forget(old.id)
+    with hold_scope(memory.store, key, wall_clock=watch):
+        with monkeypatch.context() as hasty:
+            hasty.setattr("consolidator.day.forgetting.PATIENCE_SECONDS", 0.0)
+            with pytest.raises(ScopeHeld):
+                memory.forget(old.id)
+        waiting = Thread(target=memory.forget, args=[old.id])
+        waiting.start()
+        assert memory.get(new.id).id == new.id
+    waiting.join(60)
     assert [each.id for each in memory.browse(status="all").items] == [new.id]
     with pytest.raises(BadInput):
         memory.get(old.id)

@@ -2,22 +2,27 @@
 
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from consolidator import Memory
-from consolidator.errors import StoreUnusable
+from consolidator.errors import BadInput, StoreUnusable
 from consolidator.settings import Settings
 from tests.day.conftest import WORDS_ALONE
 
 
 def test_makes_a_file(tmp_path: Path) -> None:
-    """A SQLite file that is not there is made, and found again; closing twice is closing once."""
+    """A SQLite file that is not there is made, and found again; closing twice is closing once, and ends it."""
     path = tmp_path / "memories.db"
     with Memory(path, settings=WORDS_ALONE) as memory:
         memory.remember("Bo swims.")
         memory.close()
+        for ask in (memory.stats, partial(memory.remember, "Bo sails."), partial(memory.recall, "Who swims?")):
+            with pytest.raises(BadInput, match="this memory is closed"):
+                ask()
     with Memory(f"sqlite:///{path}", settings=WORDS_ALONE) as memory:
         assert memory.stats().active == 1
 
@@ -42,6 +47,14 @@ def test_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Memory() as memory:
         assert memory.remember("Bo swims.").because == "embedding.model is none"
     assert (tmp_path / "variable.db").is_file()
+
+
+@pytest.mark.parametrize("scope", ["user=ada", ["user"], {"user": 1}])
+def test_no_scope(tmp_path: Path, scope: Any) -> None:
+    """What is no scope is refused before a store is made."""
+    with pytest.raises(BadInput, match="scope"):
+        Memory(tmp_path / "memories.db", scope, settings=WORDS_ALONE)
+    assert not (tmp_path / "memories.db").exists()
 
 
 @pytest.mark.parametrize("store", ["/nowhere/at/all.db", "mysql://x/y", ""])

@@ -91,6 +91,8 @@ def test_all_that_can_be_said(memory: Memory, watch: Watch) -> None:
         ({"pinned": "yes"}, "pinned: "),
         ({"expires_at": "soon"}, "expires_at: "),
         ({"observed_at": 10**30}, "observed_at: "),
+        ({"topics": 5}, "topics: "),
+        ({"metadata": [1]}, "metadata: "),
         ({"metadata": {"a": float("inf")}}, "metadata"),
         ({"metadata": {"a": "\ud800"}}, "metadata"),
     ],

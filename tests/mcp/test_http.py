@@ -1,6 +1,7 @@
 """The server over HTTP, as a real process: who comes in, and that none disturbs another."""
 
 import json
+import logging
 import socket
 import subprocess
 from pathlib import Path
@@ -9,7 +10,9 @@ from urllib.parse import urlsplit
 import anyio
 import httpx2
 import pytest
+from starlette.requests import ClientDisconnect
 
+from consolidator.mcp.http import to_stderr
 from tests.mcp.clients import TOKEN, TOO_LONG_SECONDS, command, environ, over_http, run, serving
 
 _PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
@@ -92,4 +95,16 @@ def test_only_who_may_comes_in_and_nobody_disturbs_the_others(store: str, tmp_pa
         )  # fmt: skip
         assert (taken.returncode, taken.stdout) == (2, "")
         assert "cannot be used: Address already in use; name another" in taken.stderr
-    assert not [line for line in told if "Traceback" in line or TOKEN in line]
+    assert not [line for line in told if not line.startswith("consolidate: ") or TOKEN in line]
+
+
+def test_what_libraries_say_is_one_line() -> None:
+    """An error in a library is one line; a client that has gone is none."""
+    handler = to_stderr()
+    broken, gone = (
+        logging.LogRecord("mcp", logging.ERROR, "", 1, "Error of %s", ("all",), (type(error), error, None))
+        for error in (ValueError("one\ntwo"), ClientDisconnect())
+    )
+    assert handler.filter(broken)
+    assert handler.format(broken) == "consolidate: Error of all: ValueError: one two"
+    assert not handler.filter(gone)

@@ -98,7 +98,7 @@ def test_a_life_by_its_tools(made_store_url: str) -> None:
             assert "  | Ada drinks green tea in the morning. 朝は緑茶 🍵" in text
             got, text = await ada.use("memory_get", id=tea[:8])
             assert (got["memory"]["id"], got["memory"]["topics"], got["turn"]) == (tea, ["tea"], found["turn"])
-            rated, _ = await ada.use("memory_feedback", memory_id=tea[:12], rating=5, comment="just so")
+            rated, _ = await ada.use("memory_feedback", memory_id=tea[:12], rating=5)
             assert (rated["turn"], rated["known"]) == (found["turn"], False)
             assert (await ada.use("memory_feedback", id=tea, rating=5))[0]["known"]
             upcoming, _ = await ada.use("memory_browse", order="upcoming")
