@@ -1,5 +1,6 @@
 """What callers may write for times, and how a line of the exchange format is made of what they gave."""
 
+import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -11,6 +12,8 @@ from consolidator.exchange.shapes import record_of
 from consolidator.instants import format_instant, from_datetime, is_date, parse_date, parse_instant
 
 When = str | date | datetime
+
+_LONGEST_METADATA = 100_000
 
 
 def temporal(field: str, value: When | None) -> str | None:
@@ -71,6 +74,12 @@ def line_of(text: str, given: Mapping[str, Any], *, now: int, source: str) -> Me
         if not isinstance(document["metadata"], Mapping):
             raise BadInput(f"metadata: {document['metadata']!r} is not a mapping")
         document["metadata"] = dict(document["metadata"]) or None
+        try:
+            length = len(json.dumps(document["metadata"]))
+        except (TypeError, ValueError, RecursionError) as error:
+            raise BadInput(f"metadata: cannot be told as JSON: {error}") from None
+        if length > _LONGEST_METADATA:
+            raise BadInput(f"metadata: has {length:,} characters as JSON, and may have {_LONGEST_METADATA:,}")
     try:
         for key, value in document.items():
             examine(value, key)

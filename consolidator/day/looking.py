@@ -15,6 +15,7 @@ from consolidator.errors import BadInput
 from consolidator.laws.clock import CONSOLIDATED, WORKING
 from consolidator.laws.strength import strength_at
 from consolidator.laws.temporal import temporal
+from consolidator.recall.recall import insist_on_span
 from consolidator.store.aliases import resolve
 from consolidator.store.census import stats as census
 from consolidator.store.find import Scope, find_identity
@@ -70,9 +71,11 @@ def browse(
         conditions.append(memories.c.status == status)
     if types is not None:
         conditions.append(memories.c.type.in_([types] if isinstance(types, str) else list(types)))
-    if (first := instant("since", since)) is not None:
+    first, last = instant("since", since), instant("until", until, end=True)
+    insist_on_span(first, last)
+    if first is not None:
         conditions.append(said_at >= first)
-    if (last := instant("until", until, end=True)) is not None:
+    if last is not None:
         conditions.append(said_at <= last)
     with place.store.read() as conn:
         scope = _scope(place, conn)

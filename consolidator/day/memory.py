@@ -127,7 +127,7 @@ class Memory:
         metadata: Mapping[str, Any] | None = None,
     ) -> Remembered:
         """
-        Remember a text, as it is.
+        Remember a text, as it is but for white space around it.
 
         The same text is one memory: said again it is seen again, and what was archived comes back. type: fact,
         preference, decision, plan, observation or any other word. anchor, end: when it is about, a date or an instant.

@@ -93,8 +93,8 @@ def remember(place: Place, text: str, given: Mapping[str, Any], *, turn: tuple[s
     with place.store.read() as conn:
         known = here(conn, place.key(conn), line.id)
         pinned = pin_of(conn)
-    vector = Vector() if known and known.status else embed(place, text, pinned)
-    near = nearest(place, line.id, text, vector.pin, vector.values)
+    vector = Vector() if known and known.status else embed(place, line.content, pinned)
+    near = nearest(place, line.id, line.content, vector.pin, vector.values)
     with place.write() as conn:
         written = write(conn, place.key_to_write(conn), place.scope, line, vector, now=now, new=known is None)
         if written.known or turn is not None:
@@ -114,7 +114,7 @@ def checked(place: Place, text: str, given: Mapping[str, Any], *, now: int) -> t
     flags = door.judge(text, place.settings.day)
     if flags:
         given = {**given, "metadata": {**(given.get("metadata") or {}), FLAGS: list(flags)}}
-    return line_of(text, given, now=now, source=SOURCE), flags
+    return line_of(text.strip(), given, now=now, source=SOURCE), flags
 
 
 def here(conn: sa.Connection, scope_key: int | None, name: str) -> Here | None:

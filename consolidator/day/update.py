@@ -30,8 +30,8 @@ def update(place: Place, prefix: str, text: str, given: Mapping[str, Any]) -> Re
         raise BadInput(f"{prefix}: known only by its events, the memory itself is not in this store")
     own = {name: value for name, value in given.items() if value is not None}
     line, flags = checked(place, text, {**{name: before[name] for name in _INHERITED}, **own}, now=now)
-    vector = embed(place, text, pinned)
-    near = nearest(place, line.id, text, vector.pin, vector.values)
+    vector = embed(place, line.content, pinned)
+    near = nearest(place, line.id, line.content, vector.pin, vector.values)
     with place.write() as conn:
         scope_key = place.key_to_write(conn)
         there = sa.select(identities.c.hash).join(memories, memories.c.key == identities.c.key)

@@ -146,7 +146,10 @@ def found(recalled: Recalled, turn: str) -> tuple[Found, str]:
     heads = (f"{_head(hit.model_dump())} · score {hit.score:.2f}" for hit in answer.results)
     lines = (line for head, hit in zip(heads, answer.results, strict=True) for line in (head, quoted(hit.content)))
     words = f"\nWords alone were compared: {one_line(recalled.because)}" if recalled.because else ""
-    return answer, f"{framed('memories', lines)}\nTurn {turn}. Rate what helped or misled: memory_feedback.{words}"
+    return (
+        answer,
+        f"{framed('memories', lines)}\nTurn {one_line(turn)}. Rate what helped or misled: memory_feedback.{words}",
+    )
 
 
 def got(kept: Kept, turn: str) -> tuple[Got, str]:

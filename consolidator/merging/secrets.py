@@ -63,7 +63,7 @@ _KEYWORD = re.compile(rf"(?<![a-zA-Z])(?P<word>{_WORDS})s?(?![a-zA-Z])", re.IGNO
 _VALUE = r"(?P<value>\"[^\"\n]+\"|'[^'\n]+'|`[^`\n]+`|\S+)"
 _ASSIGNED = re.compile(rf"[\"'`]?\s*(?P<by>:=|=>|[:=：]|(?=\s[\"'`]))\s*{_VALUE}")
 _TOLD = re.compile(
-    r"(?:\s+(?:for|to|of|on|at|in)\s+[^.,;:\n]{1,40}?)?\s+(?P<by>is|are|was|ist|es|est|on|to)\s*:?\s+"
+    r"(?:\s+(?:for|to|of|on|at|in)\s+[^.,;:\n]{1,40}?)?\s*(?P<by>(?<=\s)(?:is|are|was|ist|lautet|es|est|on|to)(?=:?\s)|是|为|為|は|은|는)\s*:?\s*"
     rf"(?:now\s+|set to\s+|still\s+)?{_VALUE}"
 )
 _LAST = re.compile(r"[.!\s]*(?:$|\n)")
@@ -71,8 +71,14 @@ _RANDOM = re.compile(r"(?<![\w/.@-])[A-Za-z0-9+/_=-]{16,}(?![\w@-])")
 _NEAR = 60  # characters between a word like `token` and what looks random
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 _CARD = re.compile(
-    r"(?<![\w.-])[3-6][0-9]{3}(?:[ -]?[0-9]{4}){2}[ -]?[0-9]{1,7}(?![\w-])"
+    r"(?<![\w.-])[2-6][0-9]{3}(?:[ -]?[0-9]{4}){2}[ -]?[0-9]{1,7}(?![\w-])"
     r"|(?<![\w.-])3[47][0-9]{2}[ -]?[0-9]{6}[ -]?[0-9]{5}(?![\w-])"
+)
+# What issuers of cards give out: other long numbers end in a good check digit too, one in ten by chance.
+_ISSUED = re.compile(
+    r"4(?:\d{12}|\d{15})|5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}|3[47]\d{13}"
+    r"|3(?:0[0-5]|[689]\d)\d{11}|35(?:2[89]|[3-8]\d)\d{12}|6(?:011|4[4-9]\d|5\d\d)\d{12}|62\d{14,17}",
+    re.ASCII,
 )
 _IBAN = re.compile(r"\b[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?\b")
 _PLACEHOLDER = re.compile(
@@ -146,8 +152,8 @@ def _bits(value: str) -> float:
 
 def _cards(content: str) -> Iterator[str]:
     for match in _CARD.finditer(content):
-        digits = [int(letter) for letter in match[0] if letter.isdigit()]
-        if 13 <= len(digits) <= 19 and len(set(digits)) > 1 and _luhn(digits):
+        number = "".join(letter for letter in match[0] if letter.isdigit())
+        if _ISSUED.fullmatch(number) and _luhn([int(digit) for digit in number]):
             yield "payment card"
     for match in _IBAN.finditer(content):
         plain = match[0].replace(" ", "")

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 import sqlalchemy as sa
 
 from consolidator.embedding.port import Embedder, EmbedderFailed
+from consolidator.errors import BadInput
+from consolidator.instants import format_instant
 from consolidator.laws.clock import Rates
 from consolidator.recall.choosing import Budget
 from consolidator.recall.index import Floats
@@ -87,8 +89,9 @@ def recall(
     before strength counts. None: 0.15, or where words alone are compared one word in common. Measured on conversations
     (`bench/recall.py`): 0.15 loses none of the evidence otherwise found, and leaves out 79 % of what questions about
     nothing in them would bring up and 29 % of what questions about other lives would; 0.2 leaves out 96 % and 58 %, and
-    loses 0.3 %, but also short facts about which one asks in quite other words.
+    loses 0.3 %, but also short facts about which one asks in quite other words. BadInput where no time is meant.
     """
+    insist_on_span(since, until)
     needless = no_need(query)
     if needless is not None:
         return Recalled(query, reason=f"this needs no memory: {needless}")
@@ -128,6 +131,14 @@ def _result(ranked: Ranked, *, explain: bool) -> Result:
         row.created_at, row.observed_at, ranked.state.state, ranked.state.anchor,
         {name: round(part, 6) for name, part in ranked.parts.items()} if explain else None,
     )  # fmt: skip
+
+
+def insist_on_span(since: int | None, until: int | None) -> None:
+    """BadInput where there is no time from `since` to `until`."""
+    if since is not None and until is not None and since > until:
+        raise BadInput(
+            f"since {format_instant(since)} is later than until {format_instant(until)}; no time lies between them"
+        )
 
 
 def _vector(query: str, embedder: Embedder | None, pinned: Pin | None, why: str) -> tuple[Floats | None, str | None]:

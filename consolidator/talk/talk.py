@@ -22,6 +22,7 @@ LONGEST_READ = 4_000  # characters: what is longer is no small talk
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _SENTENCE = re.compile(r"[^.!?。\n]+[.!?。]*|[.!?。]+")
 _EDGE = " \t\"'`*_~-–—•·()[]{}<>«»¿¡…,;:!.。、"
+_INVISIBLE = dict.fromkeys([0x00AD, *range(0x200B, 0x2010), *range(0x2060, 0x2065), 0xFEFF])
 _FRAME = re.compile(
     r"<\|?\s*/?(?:system|im_start|im_end|assistant|endoftext)\s*\|?>|\[/?inst\]|(?:^|\n)\s*(?:system|developer)\s*:"
     r"|\bcurl\b[^\n]{0,200}\|\s*(?:sudo )?(?:ba|z)?sh\b|\brm -rf\b"
@@ -29,8 +30,8 @@ _FRAME = re.compile(
 
 
 def plain(text: str) -> str:
-    """A text as it is read: folded, apostrophes straight, spaces single, lines kept."""
-    folded = fold(text).translate({0x2019: "'", 0x2018: "'", 0x02BC: "'", 0x3002: "。"})
+    """A text as it is read: folded, apostrophes straight, spaces single, nothing invisible, lines kept."""
+    folded = fold(text).translate({0x2019: "'", 0x2018: "'", 0x02BC: "'", 0x3002: "。"} | _INVISIBLE)
     return "\n".join(" ".join(line.split()) for line in folded.splitlines())
 
 

@@ -1,5 +1,6 @@
 """Looking and changing: get, browse, stats, update, forget. On both kinds of store."""
 
+from functools import partial
 from threading import Thread
 from typing import Any
 
@@ -39,6 +40,9 @@ def test_browse(memory: Memory, watch: Watch) -> None:
     assert said(memory, types="plan", order="oldest", limit=1) == texts[1::2]
     assert said(memory, since=day(3), until=day(5), order="oldest") == texts[3:5]
     assert said(memory, since="2026-03-04", until="2026-03-05", order="oldest") == texts[3:5]
+    for ask in (memory.browse, partial(memory.recall, "What was said?")):
+        with pytest.raises(BadInput, match="no time lies between"):
+            ask(since="2026-03-05", until="2026-03-04")
     assert said(memory, order="upcoming") == []
     page = memory.browse(order="oldest", limit=3)
     memory.remember("A late one.")

@@ -39,8 +39,9 @@ def test_once(memory: Memory) -> None:
     assert contents(memory) == [TEXT]
     assert rows(memory) == before
     assert modes(memory) == ["tool_store"]
-    memory.remember(TEXT)
+    memory.remember(f"  {TEXT}\n")
     assert modes(memory) == ["tool_store"] * 2
+    assert contents(memory) == [TEXT]
 
 
 def rows(memory: Memory) -> list[Any]:
@@ -93,6 +94,8 @@ def test_all_that_can_be_said(memory: Memory, watch: Watch) -> None:
         ({"observed_at": 10**30}, "observed_at: "),
         ({"topics": 5}, "topics: "),
         ({"metadata": [1]}, "metadata: "),
+        ({"metadata": {"a": object()}}, "metadata: "),
+        ({"metadata": {"a": "x" * 100_001}}, "metadata: "),
         ({"metadata": {"a": float("inf")}}, "metadata"),
         ({"metadata": {"a": "\ud800"}}, "metadata"),
     ],
