@@ -3,8 +3,8 @@
 import os
 import sys
 import traceback
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -67,6 +67,7 @@ class DayServer(Server[Any]):
         self.sessions = Sessions()
         self._told = [tool.told() for tool in TOOLS.values()]  # the SDK asks at every call by HTTP
         self._threads: anyio.CapacityLimiter | None = None
+        self.under_way = 0
         super().__init__(
             "consolidator",
             version=consolidator.__version__,
@@ -114,7 +115,8 @@ class DayServer(Server[Any]):
 
     async def _call_tool(self, ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         session = self.sessions.of(_client(ctx))
-        return await self._in_thread(lambda: self._called(session, params))
+        with self._counted():
+            return await self._in_thread(lambda: self._called(session, params))
 
     def _called(self, session: Session, params: types.CallToolRequestParams) -> types.CallToolResult:
         try:
@@ -154,7 +156,8 @@ class DayServer(Server[Any]):
     async def _read_resource(self, ctx: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         uri = str(params.uri)
         try:
-            text, mime = await self._in_thread(lambda: self._resource(uri))
+            with self._counted():
+                text, mime = await self._in_thread(lambda: self._resource(uri))
         except ConsolidatorError as error:
             raise MCPError(code=types.INTERNAL_ERROR, message=one_line(str(error))) from None
         return types.ReadResourceResult(
@@ -172,6 +175,15 @@ class DayServer(Server[Any]):
         if uri == REPORT_JSON:
             return reports.as_document(report), "application/json"
         return framed("report", [quoted(reports.as_text(report))]), "text/plain"
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        """A call that is under way, for who waits until none is."""
+        self.under_way += 1
+        try:
+            yield
+        finally:
+            self.under_way -= 1
 
     async def _in_thread(self, work: Callable[[], Made]) -> Made:
         """What work gives; the loop goes on meanwhile. What has begun is ended, also where the client has gone."""

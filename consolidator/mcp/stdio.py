@@ -6,20 +6,20 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
 
 import anyio
-from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 from consolidator.mcp.ending import end_soon
+from consolidator.mcp.server import DayServer
 
 _CHUNK = 65_536
+_LOOK_SECONDS = 0.05
 _MAY_BE_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _ESCAPE = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>u[dD][89a-fA-F]..)|.)")
 
 
-def serve_stdio(server: Server[Any]) -> None:
+def serve_stdio(server: DayServer) -> None:
     """
     Serve until the client closes its end, or SIGTERM or SIGINT comes; calls under way are ended first.
 
@@ -35,7 +35,7 @@ def serve_stdio(server: Server[Any]) -> None:
                 sys.stdout.flush()
 
 
-async def _serve(server: Server[Any], wire: int) -> None:
+async def _serve(server: DayServer, wire: int) -> None:
     async with anyio.create_task_group() as tasks:
 
         async def end_when_told() -> None:
@@ -45,9 +45,19 @@ async def _serve(server: Server[Any], wire: int) -> None:
                     tasks.cancel_scope.cancel()
 
         tasks.start_soon(end_when_told)
-        async with stdio_server(stdin=_lines(wire)) as (reading, writing):  # type: ignore[arg-type]
+        async with stdio_server(stdin=_until_answered(server, wire)) as (reading, writing):  # type: ignore[arg-type]
             await server.run(reading, writing, server.create_initialization_options())
         tasks.cancel_scope.cancel()
+
+
+async def _until_answered(server: DayServer, wire: int) -> AsyncIterator[str]:
+    """The lines of a descriptor; they end only when all calls that came are answered."""
+    async for line in _lines(wire):
+        yield line
+    quiet = 0
+    while quiet < 2:  # what was read last is begun by the first look, and what ended last is written by the second
+        await anyio.sleep(_LOOK_SECONDS)
+        quiet = 0 if server.under_way else quiet + 1
 
 
 async def _lines(wire: int) -> AsyncIterator[str]:

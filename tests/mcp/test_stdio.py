@@ -87,6 +87,20 @@ def test_only_the_protocol_is_said_and_it_ends_with_its_client(store: str, tmp_p
     assert "Traceback" not in complained
 
 
+def test_what_was_asked_before_the_end_is_answered(store: str, tmp_path: Path) -> None:
+    """A client that closes its end behind its calls is told what became of them."""
+    wire = Wire(tmp_path, "--store", store)
+    wire.begin()
+    for number in range(2, 8):
+        call = {"name": "memory_store", "arguments": {"content": f"Ada has {number} birds."}}
+        wire.say(json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": call}).encode())
+    code, said, _ = wire.ended()
+    assert code == 0
+    answers = [json.loads(line) for line in said.splitlines()]
+    assert sorted(each["id"] for each in answers) == list(range(2, 8))
+    assert not any(each["result"]["isError"] for each in answers)
+
+
 def test_it_ends_when_it_is_told_to(store: str, tmp_path: Path) -> None:
     """SIGTERM and Ctrl-C end it at once with 0 while its client still holds the line; so does one that vanishes."""
     for number in (signal.SIGTERM, signal.SIGINT):
