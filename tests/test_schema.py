@@ -11,7 +11,6 @@ import sqlalchemy as sa
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 
-import consolidator
 from consolidator.errors import ConsolidatorError, StoreUnusable
 from consolidator.instants import parse_instant
 from consolidator.store import handle, schema, sqlite
@@ -119,7 +118,7 @@ def test_a_migration_does_not_follow_the_program() -> None:
 
 def test_an_installed_program_has_its_migrations_inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`_migrations` in the package comes before `migrations` beside it; without both, installing again is advised."""
-    monkeypatch.setattr(consolidator, "__file__", str(tmp_path / "consolidator" / "__init__.py"))
+    monkeypatch.setattr(schema, "__file__", str(tmp_path / "consolidator" / "store" / "schema.py"))
     with pytest.raises(ConsolidatorError, match="install consolidator again"):
         schema.migrations_folder()
     (tmp_path / "migrations" / "versions").mkdir(parents=True)

@@ -15,29 +15,34 @@ from consolidator.store.find import find_identity
 from consolidator.store.tables import aliases, identities, memories
 from consolidator.store.vectors import pin_of
 
+_UPDATES = 0x5570  # the name of the turn in which updates come, beside the number of their scope
 _INHERITED = ("type", "importance", "topics", "pinned")
 
 
 def update(place: Place, prefix: str, text: str, given: Mapping[str, Any]) -> Remembered:
-    """Put a text in the place of a memory's, as `Memory.update` says, in one transaction."""
+    """
+    Put a text in the place of a memory's, as `Memory.update` says, in one transaction.
+
+    What takes its place meanwhile, another update or a merge, is what this one replaces: one text stays.
+    """
     now = place.now()
+    own = {name: value for name, value in given.items() if value is not None}
     with place.store.read() as conn:
         found = find_identity(conn, prefix, place.scope)
-        old = resolve(conn, [found.key])[found.key]
         pinned = pin_of(conn)
-        before = conn.execute(sa.select(memories).where(memories.c.key == old)).mappings().one_or_none()
-    if before is None:
+        known = conn.scalar(sa.select(memories.c.key).where(memories.c.key == resolve(conn, [found.key])[found.key]))
+    if known is None:
         raise BadInput(f"{prefix}: known only by its events, the memory itself is not in this store")
-    own = {name: value for name, value in given.items() if value is not None}
-    line, flags = checked(place, text, {**{name: before[name] for name in _INHERITED}, **own}, now=now)
+    line, _ = checked(place, text, own, now=now)
     vector = embed(place, line.content, pinned)
     near = nearest(place, line.id, line.content, vector.pin, vector.values)
     with place.write() as conn:
         scope_key = place.key_to_write(conn)
-        there = sa.select(identities.c.hash).join(memories, memories.c.key == identities.c.key)
-        name = conn.scalar(there.where(memories.c.key == old).with_for_update(of=memories))
-        if name is None:
+        before = _held(conn, scope_key, found.key)
+        if before is None:
             raise BadInput(f"{prefix}: was forgotten meanwhile; `remember` takes the text in")
+        old, name = before["key"], before["hash"]
+        line, flags = checked(place, text, {**{each: before[each] for each in _INHERITED}, **own}, now=now)
         written = write(conn, scope_key, place.scope, line, vector, now=now, comes_back=True)
         if written.key != old:
             conn.execute(
@@ -62,3 +67,20 @@ def update(place: Place, prefix: str, text: str, given: Mapping[str, Any]) -> Re
         flags=(*flags, *written.flags),
         because=None if written.known else vector.because,
     )
+
+
+def _held(conn: sa.Connection, scope_key: int, key: int) -> sa.RowMapping | None:
+    """
+    The memory that an id leads to, and its name; nobody else changes it until the end of the transaction. None: gone.
+
+    Updates of a scope come one after the other: of two at once that swap their texts, each would supersede the other.
+    """
+    if conn.dialect.name == "postgresql":  # SQLite has one writer
+        turn = sa.func.pg_advisory_xact_lock(sa.cast(_UPDATES, sa.Integer), sa.cast(scope_key % 2**31, sa.Integer))
+        conn.execute(sa.select(turn))
+    there = sa.select(memories, identities.c.hash).join(identities, memories.c.key == identities.c.key)
+    while True:
+        old = resolve(conn, [key])[key]
+        row = conn.execute(there.where(memories.c.key == old).with_for_update(of=memories)).mappings().one_or_none()
+        if row is None or resolve(conn, [key])[key] == old:
+            return row

@@ -82,7 +82,7 @@ _ISSUED = re.compile(
 )
 _IBAN = re.compile(r"\b[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?\b")
 _PLACEHOLDER = re.compile(
-    r"[*x.…•_\-#?]+|<.*>|\$\{?\w.*|\{\{?.*|%\w+%?|(?:your|my|the|some|an?|changed|expired|none|null|true|false|unknown|required|safe|secure"
+    r"[*x.…•_\-#?]+|<.*|\$\{?\w.*|\{\{?.*|%\w+%?|(?:your|my|the|some|an?|changed|expired|none|null|true|false|unknown|required|safe|secure"
     r"|here|there|stored|kept|set|wrong|correct|invalid|strong|weak|hidden|secret|lost|forgotten|in|not|for|to|that|this|it|with|from|optional|reset|ok)",
     re.IGNORECASE,
 )

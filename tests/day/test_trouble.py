@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from functools import partial
 from threading import Barrier, Thread
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -77,30 +78,39 @@ def test_killed_at_any_instant(made_store_url: str) -> None:
     assert after[4] == expected[4]
 
 
-def test_many_at_once(opened: Callable[..., Memory]) -> None:
-    """Threads that share a memory and others that have their own write the same and different texts: each once."""
-    shared, errors = opened(ADA), []
-    barrier = Barrier(6)
-    mine = [shared, shared, shared, opened(ADA), opened(ADA), shared]
+def at_once(acts: list[Callable[[], object]]) -> None:
+    """All of it at once, a thread each; none fails."""
+    barrier, errors = Barrier(len(acts)), list[BaseException]()
 
-    def work(number: int) -> None:
+    def do(act: Callable[[], object]) -> None:
         try:
             barrier.wait(60)
-            for turn_number in range(4):
-                with mine[number].turn("chat", f"t{turn_number}") as turn:
-                    turn.remember(f"Shared note {turn_number} about the lake.")
-                    turn.remember(f"Note {turn_number} of {number} about the sea.")
-                    turn.inject("lake")
-                    turn.reply("The lake.")
+            act()
         except BaseException as error:  # noqa: BLE001 - whatever it is fails the test
             errors.append(error)
 
-    threads = [Thread(target=work, args=(number,)) for number in range(6)]
+    threads = [Thread(target=do, args=[act]) for act in acts]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(120)
     assert errors == []
+
+
+def test_many_at_once(opened: Callable[..., Memory]) -> None:
+    """Threads that share a memory and others that have their own write the same and different texts: each once."""
+    shared = opened(ADA)
+    mine = [shared, shared, shared, opened(ADA), opened(ADA), shared]
+
+    def work(number: int) -> None:
+        for turn_number in range(4):
+            with mine[number].turn("chat", f"t{turn_number}") as turn:
+                turn.remember(f"Shared note {turn_number} about the lake.")
+                turn.remember(f"Note {turn_number} of {number} about the sea.")
+                turn.inject("lake")
+                turn.reply("The lake.")
+
+    at_once([partial(work, number) for number in range(6)])
     assert shared.stats().active == 4 + 6 * 4
     with shared.store.read() as conn:
         events = sa.select(exposures.c.turn_key, exposures.c.memory_key, exposures.c.mode)
@@ -109,6 +119,36 @@ def test_many_at_once(opened: Callable[..., Memory]) -> None:
         query = sa.select(attributions.c.turn_key, attributions.c.memory_key, attributions.c.evidence)
         used = conn.execute(query).all()
         assert len(used) == len(set(used))
+
+
+def test_updates_at_once(opened: Callable[..., Memory]) -> None:
+    """Of many updates of one memory at once one text stays, and of two that swap their texts one of the two."""
+    mine = [opened(ADA) for _ in range(4)]
+    heron = mine[0].remember("The heron stands at pier 0.").id
+    wolves = {time: mine[0].remember(f"The wolf howls at {time}.").id for time in ("dusk", "dawn")}
+    at_once([partial(each.update, heron, f"The heron stands at pier {1 + n}.") for n, each in enumerate(mine)])
+    for _ in range(4):
+        swaps = zip(mine, wolves.values(), reversed(wolves), strict=False)
+        at_once([partial(each.update, name, f"The wolf howls at {time}.") for each, name, time in swaps])
+    left = sorted(each.content for each in mine[0].browse().items)
+    assert [each[:8] for each in left] == ["The hero", "The wolf"]
+    assert mine[0].get(heron).content == left[0]
+    assert {mine[0].get(name).content for name in wolves.values()} == {left[1]}
+
+
+def test_replaced_while_it_is_updated(opened: Callable[..., Memory], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What took a memory's place while its new text was embedded is what the new text replaces."""
+    memory = opened(ADA)
+    old = memory.remember("The meeting is on Monday.").id
+
+    def meanwhile(*arguments: Any) -> Any:
+        monkeypatch.undo()
+        memory.update(old, "The meeting, it was said, is on Monday.")
+        return embed(*arguments)
+
+    monkeypatch.setattr("consolidator.day.update.embed", meanwhile)
+    memory.update(old, "The meeting is on Tuesday.")
+    assert [each.content for each in memory.browse().items] == ["The meeting is on Tuesday."]
 
 
 def test_beside_a_night(made_store_url: str) -> None:

@@ -115,6 +115,7 @@ def test_what_follows_a_word_for_a_secret_is_one(content: str) -> None:
         "PIN is required",
         "Access key: see the wiki",
         "password: <redacted>",
+        "Set OPENAI_API_KEY=<your key> first.",
         "PASSWORD=${DB_PASSWORD}",
         "",
     ],

@@ -109,7 +109,7 @@ def test_the_command(consolidate: Consolidate, systemctl: Path, tmp_path: Path) 
 
     good, bad = "log: {type: file, path: log.txt}", "lost: {type: file, path: none/log.txt}"
     assert failure(f"{{{good}}}") == (0, "")
-    assert "the machine had no memory left for it" in log.read_text()
+    assert "\nThe machine had no memory left for it.\n" in log.read_text()
     code, said = failure(f"{{{good}, {bad}}}")
     assert (code, said.partition(" (")[0]) == (3, "lost")
     assert failure(f"{{{bad}}}")[0] == 1
