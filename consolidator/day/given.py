@@ -1,7 +1,7 @@
 """What callers may write for times, and how a line of the exchange format is made of what they gave."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -89,6 +89,16 @@ def line_of(text: str, given: Mapping[str, Any], *, now: int, source: str) -> Me
         raise BadInput(f"{field}: {str(error).replace('temporal_', '')}") from None
     assert isinstance(line, MemoryLine)
     return line
+
+
+def types_of(value: Collection[str] | str | None) -> list[str] | None:
+    """The types that are wanted; one may stand alone. None: all. BadInput where they are no words."""
+    if value is None:
+        return None
+    found = [value] if isinstance(value, str) else value
+    if not isinstance(found, Collection) or not all(isinstance(each, str) for each in found):
+        raise BadInput(f"types: {value!r} is not a list of types; write e.g. ['fact', 'plan']")
+    return list(found)
 
 
 def _text_of(field: str, at: int) -> str:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import sqlalchemy as sa
 
-from consolidator.day.given import When, instant
+from consolidator.day.given import When, instant, types_of
 from consolidator.day.place import Place
 from consolidator.day.values import Kept, Page, Stats
 from consolidator.errors import BadInput
@@ -69,8 +69,8 @@ def browse(
     conditions: list[sa.ColumnElement[bool]] = []
     if status != "all":
         conditions.append(memories.c.status == status)
-    if types is not None:
-        conditions.append(memories.c.type.in_([types] if isinstance(types, str) else list(types)))
+    if (kinds := types_of(types)) is not None:
+        conditions.append(memories.c.type.in_(kinds))
     first, last = instant("since", since), instant("until", until, end=True)
     insist_on_span(first, last)
     if first is not None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from consolidator.day.given import instant
+from consolidator.day.given import instant, types_of
 from consolidator.day.place import Place
 from consolidator.errors import BadInput
 from consolidator.recall.recall import Recalled, recall
@@ -32,7 +32,6 @@ def recalled(place: Place, query: str, options: Mapping[str, Any]) -> Recalled:
     least = given.get("least_score")
     if least is not None and not 0 <= least <= 1:
         raise BadInput(f"least_score: {least!r} is not a number from 0 to 1")
-    types = given.get("types")
     weights = USUAL._replace(recency=given.pop("recency", 0.0), importance=given.pop("importance", 0.0))
     since, until = instant("since", given.pop("since", None)), instant("until", given.pop("until", None), end=True)
     choice = place.embedder()
@@ -47,5 +46,5 @@ def recalled(place: Place, query: str, options: Mapping[str, Any]) -> Recalled:
         since=since,
         until=until,
         weights=weights,
-        **{**given, "types": [types] if isinstance(types, str) else types},
+        **{**given, "types": types_of(given.get("types"))},
     )

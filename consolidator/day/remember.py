@@ -112,9 +112,13 @@ def checked(place: Place, text: str, given: Mapping[str, Any], *, now: int) -> t
     if unknown := given.keys() - GIVEN:
         raise TypeError(f"a memory has no {', '.join(sorted(unknown))}")
     flags = door.judge(text, place.settings.day)
+    line = line_of(text.strip(), given, now=now, source=SOURCE)
+    beside = {"type": line.type, "topics": line.topics, "metadata": line.metadata}
+    flags = tuple(dict.fromkeys((*flags, *door.judge_beside(beside, place.settings.day))))
     if flags:
-        given = {**given, "metadata": {**(given.get("metadata") or {}), FLAGS: list(flags)}}
-    return line_of(text.strip(), given, now=now, source=SOURCE), flags
+        flagged = {**given, "metadata": {**(line.metadata or {}), FLAGS: list(flags)}}
+        line = line_of(text.strip(), flagged, now=now, source=SOURCE)
+    return line, flags
 
 
 def here(conn: sa.Connection, scope_key: int | None, name: str) -> Here | None:

@@ -41,6 +41,8 @@ def test_browse(memory: Memory, watch: Watch) -> None:
     assert said(memory, since=day(3), until=day(5), order="oldest") == texts[3:5]
     assert said(memory, since="2026-03-04", until="2026-03-05", order="oldest") == texts[3:5]
     for ask in (memory.browse, partial(memory.recall, "What was said?")):
+        with pytest.raises(BadInput, match="types: 5"):
+            ask(types=5)
         with pytest.raises(BadInput, match="no time lies between"):
             ask(since="2026-03-05", until="2026-03-04")
     assert said(memory, order="upcoming") == []
