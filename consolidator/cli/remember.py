@@ -78,6 +78,7 @@ def remember(
             topics=topics or (),
             pinned=pinned,
             expires_at=expires,
+            seek_near=True,
         )
     if json:
         emit_json(asdict(done))

@@ -125,6 +125,7 @@ class Memory:
         expires_at: When | None = None,
         observed_at: When | None = None,
         metadata: Mapping[str, Any] | None = None,
+        seek_near: bool = False,
     ) -> Remembered:
         """
         Remember a text, as it is but for white space around it.
@@ -132,8 +133,9 @@ class Memory:
         The same text is one memory: said again it is seen again, and what was archived comes back. type: fact,
         preference, decision, plan, observation or any other word. anchor, end: when it is about, a date or an instant.
         recurrence: an RRULE, daily or coarser. importance: 0 to 1. pinned: it is not archived when it fades.
-        expires_at: when it is archived in any case. observed_at: when it was said, if not now. Refused where the door
-        does not let it in.
+        expires_at: when it is archived in any case. observed_at: when it was said, if not now. seek_near: look whether
+        an active memory says the same in other words, which takes some milliseconds. Refused where the door does not
+        let it in.
         """
         return remember(self._place, text, given_of(locals()))
 
@@ -152,6 +154,7 @@ class Memory:
         expires_at: When | None = None,
         observed_at: When | None = None,
         metadata: Mapping[str, Any] | None = None,
+        seek_near: bool = False,
     ) -> Remembered:
         """
         Put a text in the place of a memory's. The old one is kept as history: superseded, and its id leads to the new.

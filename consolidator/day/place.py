@@ -48,6 +48,29 @@ class Place:
         self._writing = Lock()  # threads of one process wait here in turn; SQLite's own waiting knows no order
         self._breakers: dict[str, Breaker] = {}
         self._key: int | None = None
+        self._pin: Pin | None = None
+        self._pin_read = False
+
+    def pinned(self) -> Pin | None:
+        """
+        What the store is pinned to, read once, and the key of the scope until that is known.
+
+        A store that goes over to another model meanwhile is noticed when a vector is written (`forget_pin`).
+        """
+        if not self._pin_read or self._key is None:
+            with self.store.read() as conn:
+                self._pin, self._pin_read = pin_of(conn), True
+                self.key(conn)
+        return self._pin
+
+    def forget_pin(self) -> None:
+        """Have the pin read anew."""
+        self._pin_read = False
+
+    def embeds_here(self, pinned: Pin | None) -> bool:
+        """Whether vectors cost nothing but time: they are made on this machine, or not at all."""
+        embedder = self.embedder_by(pinned).embedder
+        return embedder is None or embedder.local
 
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:

@@ -27,12 +27,13 @@ from consolidator.store.aliases import resolve
 from consolidator.store.care import restore
 from consolidator.store.find import Found, Scope
 from consolidator.store.tables import aliases, embeddings, identities, memories, tombstones
-from consolidator.store.vectors import LONGEST_TEXT, Pin, pin, pin_of
+from consolidator.store.vectors import LONGEST_TEXT, Pin, pin
 
 SOURCE = "agent_tool"
 GIVEN = frozenset({
     "type", "anchor", "end", "recurrence", "importance", "topics", "pinned", "expires_at", "observed_at", "metadata",
 })  # fmt: skip
+SEEK_NEAR = "seek_near"
 UPDATED = "updated"  # why an alias leads from a text to the one that a person put in its place
 BROUGHT_BACK, MERGED, FORGOTTEN_BEFORE = "brought_back", "merged", "forgotten_before"
 
@@ -80,6 +81,7 @@ class Written(NamedTuple):
     id: str
     known: bool
     flags: tuple[str, ...] = ()
+    embedded: bool = False
 
 
 def remember(place: Place, text: str, given: Mapping[str, Any], *, turn: tuple[str, str] | None = None) -> Remembered:
@@ -89,12 +91,15 @@ def remember(place: Place, text: str, given: Mapping[str, Any], *, turn: tuple[s
     turn: the session and the turn in which it is remembered.
     """
     now = place.now()
+    given = dict(given)
+    seek_near = given.pop(SEEK_NEAR, False)
     line, flags = checked(place, text, given, now=now)
-    with place.store.read() as conn:
-        known = here(conn, place.key(conn), line.id)
-        pinned = pin_of(conn)
+    pinned, known = place.pinned(), None
+    if not place.embeds_here(pinned):  # nobody is asked, and paid, for the vector of a text that has one
+        with place.store.read() as conn:
+            known = here(conn, place.key(conn), line.id)
     vector = Vector() if known and known.status else embed(place, line.content, pinned)
-    near = nearest(place, line.id, line.content, vector.pin, vector.values)
+    near = nearest(place, line.id, line.content, vector.pin, vector.values) if seek_near else None
     with place.write() as conn:
         written = write(conn, place.key_to_write(conn), place.scope, line, vector, now=now, new=known is None)
         if written.known or turn is not None:
@@ -104,6 +109,9 @@ def remember(place: Place, text: str, given: Mapping[str, Any], *, turn: tuple[s
             )
     if written.known:
         return Remembered(written.id, known=True, flags=(*flags, *written.flags))
+    if vector.pin is not None and not written.embedded:
+        place.forget_pin()
+        vector = Vector(because="the store has gone over to another model; the night embeds it")
     return Remembered(written.id, near=near, flags=(*flags, *written.flags), because=vector.because)
 
 
@@ -182,11 +190,13 @@ def write(
     else:  # events know it by name, and wait for it
         take_in(conn, [line], now=now, scope=scope)
         key = known.key
+    embedded = False
     if vector.pin is not None and vector.values is not None and pin(conn, vector.pin) == vector.pin:
         blob = np.ascontiguousarray(vector.values, "<f4").tobytes()
         row = {"memory_key": key, "model": vector.pin.model, "dimension": vector.pin.dimension, "vector": blob}
         conn.execute(_EMBEDDED[conn.dialect.name], row)
-    return Written(key, line.id, known=False, flags=(FORGOTTEN_BEFORE,) if lifted else ())
+        embedded = True
+    return Written(key, line.id, known=False, flags=(FORGOTTEN_BEFORE,) if lifted else (), embedded=embedded)
 
 
 def _seen_again(

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from consolidator.day.near import nearest
 from consolidator.day.place import Place
-from consolidator.day.remember import UPDATED, checked, embed, write
+from consolidator.day.remember import SEEK_NEAR, UPDATED, checked, embed, write
 from consolidator.day.values import Remembered
 from consolidator.errors import BadInput
 from consolidator.store.aliases import resolve
@@ -27,6 +27,7 @@ def update(place: Place, prefix: str, text: str, given: Mapping[str, Any]) -> Re
     """
     now = place.now()
     own = {name: value for name, value in given.items() if value is not None}
+    seek_near = own.pop(SEEK_NEAR, False)
     with place.store.read() as conn:
         found = find_identity(conn, prefix, place.scope)
         pinned = pin_of(conn)
@@ -35,7 +36,7 @@ def update(place: Place, prefix: str, text: str, given: Mapping[str, Any]) -> Re
         raise BadInput(f"{prefix}: known only by its events, the memory itself is not in this store")
     line, _ = checked(place, text, own, now=now)
     vector = embed(place, line.content, pinned)
-    near = nearest(place, line.id, line.content, vector.pin, vector.values)
+    near = nearest(place, line.id, line.content, vector.pin, vector.values) if seek_near else None
     with place.write() as conn:
         scope_key = place.key_to_write(conn)
         before = _held(conn, scope_key, found.key)

@@ -69,9 +69,9 @@ def _plain(schema: dict[str, Any], *, nulls: bool = True) -> dict[str, Any]:
 
 def _store(memory: Memory, session: Session, given: arguments.Store) -> tuple[Answer, str]:
     if given.turn is None:
-        return answers.stored(memory.remember(given.content, type=given.type, **_about(given)))
+        return answers.stored(memory.remember(given.content, type=given.type, seek_near=True, **_about(given)))
     with memory.turn(session.name, given.turn) as turn:
-        stored = turn.remember(given.content, type=given.type, **_about(given))
+        stored = turn.remember(given.content, type=given.type, seek_near=True, **_about(given))
         session.show(turn.id, [stored.id])
         return answers.stored(stored)
 
@@ -136,7 +136,8 @@ def _page(memory: Memory, given: arguments.Browse, status: str) -> Any:
 
 def _update(memory: Memory, session: Session, given: arguments.Update) -> tuple[Answer, str]:
     old = memory.get(given.id).id
-    return answers.stored(memory.update(old, given.content, type=given.type, **_about(given)), instead_of=old)
+    new = memory.update(old, given.content, type=given.type, seek_near=True, **_about(given))
+    return answers.stored(new, instead_of=old)
 
 
 def _forget(memory: Memory, session: Session, given: arguments.Forget) -> tuple[Answer, str]:

@@ -13,6 +13,7 @@ from consolidator.errors import BadInput
 from consolidator.instants import NIGHT
 from consolidator.settings import Embedding, Settings
 from consolidator.store.tables import embeddings, exposures, memories, turns
+from consolidator.store.vectors import Pin, pin_anew
 from tests.day.conftest import ADA, Watch
 from tests.lives import day, night, rated, take
 from tests.lives import memory as line
@@ -134,21 +135,33 @@ def test_by_meaning(seeing: Memory) -> None:
     """A memory has its vector at once, and one that says the same in other words is named."""
     first = seeing.remember("The spare keys hang in the blue cupboard.")
     assert first.because is None
-    near = seeing.remember("The spare keys hang in the blue cupboard!")
+    near = seeing.remember("The spare keys hang in the blue cupboard!", seek_near=True)
     assert (near.known, near.near) == (False, first.id)
     for other in (
         "The spare keys don't hang in the blue cupboard.",
         "The 2 spare keys hang in the blue cupboard.",
         "Bo cycles to work.",
     ):
-        assert seeing.remember(other).near is None
+        assert seeing.remember(other, seek_near=True).near is None
     found = seeing.recall("Where are the extra keys kept?")
     assert found.mode == "hybrid"
     assert "cupboard" in found.results[0].content
-    unread = seeing.remember("艾达住在图尔库。")
+    unread = seeing.remember("艾达住在图尔库。", seek_near=True)
     assert unread.near is None
     with seeing.store.read() as conn:
         assert conn.scalar(sa.select(sa.func.count()).select_from(embeddings)) == 6
+
+
+def test_another_model(seeing: Memory) -> None:
+    """A store that goes over to another model gets no vector of the old one; the next memory has one of the new."""
+    assert [seeing.remember(f"Ada lives in {place}.").because for place in ("Turku", "Lund")] == [None] * 2
+    with seeing.store.write() as conn:
+        pin_anew(conn, Pin("another", 3))
+    late = seeing.remember("Ada lives in Rome.")
+    assert late.because == "the store has gone over to another model; the night embeds it"
+    assert "another" in (seeing.remember("Ada lives in Oslo.").because or "")
+    with seeing.store.read() as conn:
+        assert conn.scalar(sa.select(sa.func.count()).select_from(embeddings)) == 2
 
 
 def test_words_alone(memory: Memory) -> None:
