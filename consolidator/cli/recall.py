@@ -199,7 +199,7 @@ def _tell(found: "Recalled", *, explain: bool) -> None:
         names = [name for name in told[0] if any(parts[name] for parts in told)]
         heads += names
         rows = [
-            [*row, *(f"{(each.parts or {})[name]:.3f}" for name in names)]
+            [*row, *(f"{round((each.parts or {})[name], 3) + 0.0:.3f}" for name in names)]
             for row, each in zip(rows, found.results, strict=True)
         ]
     emit_table((*heads, "text"), [[*row, each.content] for row, each in zip(rows, found.results, strict=True)])
