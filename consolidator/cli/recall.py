@@ -2,6 +2,8 @@
 
 import json as json_text
 import os
+import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -73,7 +75,10 @@ def recall(
     queries: Annotated[
         Path | None,
         typer.Option(
-            "--queries", metavar="FILE", help='Many: a {"query", "scope"?} a line, with --json.', show_default=False
+            "--queries",
+            metavar="FILE",
+            help='Many: a {"query", "scope"?} a line of a file or, with -, of standard input; with --json.',
+            show_default=False,
         ),
     ] = None,
     scope: ScopeOption = None,
@@ -141,7 +146,7 @@ def _read(path: Path | None, scope: str) -> list[tuple[str, str]]:
     """The queries of a file and their scopes. BadInput names the first line that is none."""
     found = []
     assert path is not None
-    with open_or_refuse(path, "rb") as file:
+    with nullcontext(sys.stdin.buffer) if str(path) == "-" else open_or_refuse(path, "rb") as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
                 continue

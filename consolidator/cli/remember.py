@@ -87,6 +87,8 @@ def remember(
     for flag in done.flags:
         if flag in _FLAGS:
             note(f"consolidate: {_FLAGS[flag]}")
+    if done.because is not None and session.settings.embedding.model != "none":
+        note(f"consolidate: it is found by its words only, for now: {done.because}")
     if done.near is not None:
         note(f"consolidate: {done.near[:_ID_SHOWN]} says nearly the same; the night looks at both")
 

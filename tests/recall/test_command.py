@@ -1,6 +1,7 @@
 """`consolidate recall`, as a person gives it."""
 
 import json
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
@@ -67,12 +68,15 @@ def test_options(recall: Consolidate) -> None:
     recall("Where is the car?", "--since", "noon").refused("--since", "noon")
 
 
-def test_many(recall: Consolidate, tmp_path: Path) -> None:
+def test_many(recall: Consolidate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A line in is a line out, in order; scopes of their own; what needs no memory says why."""
     file = tmp_path / "queries.jsonl"
     lines = [{"query": "Where is the car?"}, {"query": "hi"}, {"query": "Where is the car?", "scope": {"user": "zoe"}}]
     file.write_text("\n".join(map(json.dumps, lines)) + "\n")
-    found = [json.loads(line) for line in recall("--queries", file, "--json").out.splitlines()]
+    ended = recall("--queries", file, "--json")
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(file.read_bytes())))
+    assert recall("--queries", "-", "--json").out == ended.out
+    found = [json.loads(line) for line in ended.out.splitlines()]
     assert [each["query"] for each in found] == [each["query"] for each in lines]
     assert found[0]["results"][0]["content"] == CAR
     assert found[1]["results"] == found[2]["results"] == []
