@@ -98,6 +98,7 @@ def recall(
     """
     from consolidator.day.given import instant
     from consolidator.embedding.choose import embedder_of
+    from consolidator.recall.need import no_need
     from consolidator.recall.recall import LIMIT, recall
     from consolidator.recall.scoring import USUAL
     from consolidator.store.vectors import pin_of
@@ -140,6 +141,8 @@ def recall(
                 emit_json(_document(found))
             else:
                 _tell(found, explain=explain)
+                if not found.results and given is None and not no_need(found.query):
+                    note("consolidate: without --scope the empty scope {} is meant; `consolidate stats` lists them all")
 
 
 def _read(path: Path | None, scope: str) -> list[tuple[str, str]]:

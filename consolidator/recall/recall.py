@@ -129,7 +129,7 @@ def _result(ranked: Ranked, *, explain: bool) -> Result:
     return Result(
         row.id, row.key, row.content, round(ranked.score, 6), row.type, row.status, round(ranked.strength, 6),
         row.created_at, row.observed_at, ranked.state.state, ranked.state.anchor,
-        {name: round(part, 6) for name, part in ranked.parts.items()} if explain else None,
+        {name: round(part, 6) + 0.0 for name, part in ranked.parts.items()} if explain else None,
     )  # fmt: skip
 
 

@@ -95,6 +95,11 @@ def test_nothing(recall: Consolidate) -> None:
     ended = recall("good morning")
     assert ended.code == 0
     assert ended.out.startswith("Nothing: ")
+    assert ended.err == ""
+    nowhere = recall("Which instrument does Bob play?", "--least-score", 1)
+    assert nowhere.code == 0
+    assert "without --scope the empty scope {} is meant" in nowhere.err
+    assert recall("Which instrument does Bob play?", "--scope", "user=zoe").err == ""
 
 
 def test_refused(recall: Consolidate, tmp_path: Path) -> None:
