@@ -33,7 +33,7 @@ def _printed(steps: list[str], folder: Path) -> Iterator[str]:
         "PATH": f"{Path(sys.executable).parent}:{os.defpath}",
         "HOME": str(folder),
         "XDG_DATA_HOME": str(folder / "data"),
-        "XDG_CONFIG_HOME": str(folder / "config"),
+        "XDG_CONFIG_HOME": str(folder / ".config"),
         "PYTHONPATH": str(README.parent),
         "LC_ALL": "C.UTF-8",
     }
