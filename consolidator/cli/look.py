@@ -6,12 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from consolidator.cli.output import emit, emit_json, emit_pairs, emit_table, send
+from consolidator.cli.output import ID_SHOWN, emit, emit_json, emit_pairs, emit_table, send
 from consolidator.cli.session import JsonOption, OutputOption, ScopeOption, clock, one_of, scope_text
 
 STATUSES = ("active", "superseded", "archived", "all")
 GRAPHS = ("json", "dot", "graphml")
-_ID_SHOWN = 12
 
 StatusOption = Annotated[str, typer.Option("--status", metavar="S", help=", ".join(STATUSES))]
 CountOption = Annotated[int, typer.Option("-n", metavar="N", min=1, help="At most so many.")]
@@ -97,7 +96,7 @@ def _emit_memories(found: list[dict[str, Any]], chosen: str, *, json: bool, scop
         emit("No memory." if chosen == "all" else f"No {chosen} memory; --status all looks among the others too.")
         return
     columns: dict[str, Callable[[dict[str, Any]], str]] = {
-        "id": lambda each: each["id"][:_ID_SHOWN],
+        "id": lambda each: each["id"][:ID_SHOWN],
         "strength": lambda each: f"{each['strength']:.3f}",
         "type": lambda each: each["type"],
         "status": _status,

@@ -15,6 +15,7 @@ from typing import IO, Any, BinaryIO, cast
 from consolidator.errors import BadInput, ConsolidatorError
 
 WHOLE = 1_000_000
+ID_SHOWN = 12  # characters of an id where a person reads it
 _FULL_WIDTH = 10_000
 _NARROWEST = 8
 

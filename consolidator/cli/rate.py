@@ -6,10 +6,8 @@ from typing import Annotated
 
 import typer
 
-from consolidator.cli.output import emit, emit_json
+from consolidator.cli.output import ID_SHOWN, emit, emit_json
 from consolidator.cli.session import AsOfOption, IdArgument, JsonOption, ScopeOption, Session, moment, scope_text
-
-_ID_SHOWN = 12
 
 
 def rate(
@@ -51,4 +49,4 @@ def rate(
         emit_json(asdict(done))
         return
     said = "Already rated" if done.known else "Rated"
-    emit(f"{said}: {done.id[:_ID_SHOWN]} {rating} in turn {done.turn} of session {done.session}")
+    emit(f"{said}: {done.id[:ID_SHOWN]} {rating} in turn {done.turn} of session {done.session}")

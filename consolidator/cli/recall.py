@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from consolidator.cli.output import emit, emit_json, emit_table, note, open_or_refuse
+from consolidator.cli.output import ID_SHOWN, emit, emit_json, emit_table, note, open_or_refuse
 from consolidator.cli.session import AsOfOption, JsonOption, ScopeOption, Session, moment, scope_text
 from consolidator.errors import BadInput
 from consolidator.instants import format_instant
@@ -17,8 +17,6 @@ from consolidator.scopes import EMPTY, canonical
 
 if TYPE_CHECKING:
     from consolidator.recall.recall import Recalled
-
-_ID_SHOWN = 12
 
 
 def recall(
@@ -198,7 +196,7 @@ def _tell(found: "Recalled", *, explain: bool) -> None:
         emit(f"Nothing: {found.reason}.")
         return
     heads = ["id", "score"]
-    rows = [[each.id[:_ID_SHOWN], f"{each.score:.3f}"] for each in found.results]
+    rows = [[each.id[:ID_SHOWN], f"{each.score:.3f}"] for each in found.results]
     if any(each.status != "active" for each in found.results):
         heads.append("status")
         rows = [[*row, each.status] for row, each in zip(rows, found.results, strict=True)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from consolidator.cli.output import emit, emit_json, note
+from consolidator.cli.output import ID_SHOWN, emit, emit_json, note
 from consolidator.cli.session import AsOfOption, JsonOption, ScopeOption, Session, moment, scope_text
 from consolidator.errors import BadInput
 from consolidator.scopes import EMPTY
@@ -15,7 +15,6 @@ from consolidator.scopes import EMPTY
 if TYPE_CHECKING:
     from consolidator.day.values import Remembered
 
-_ID_SHOWN = 12
 _FLAGS = {
     "noise": "it says little",
     "instructions": "it reads like orders to the agent, and is marked so",
@@ -90,7 +89,7 @@ def remember(
     if done.because is not None and session.settings.embedding.model != "none":
         note(f"consolidate: it is found by its words only, for now: {done.because}")
     if done.near is not None:
-        note(f"consolidate: {done.near[:_ID_SHOWN]} says nearly the same; the night looks at both")
+        note(f"consolidate: {done.near[:ID_SHOWN]} says nearly the same; the night looks at both")
 
 
 def _standard_input() -> str:
@@ -108,4 +107,4 @@ def _told(done: "Remembered") -> str:
         what = "Known, in a merged memory"
     elif done.known:
         what = "Known already"
-    return f"{what}: {done.id[:_ID_SHOWN]}"
+    return f"{what}: {done.id[:ID_SHOWN]}"

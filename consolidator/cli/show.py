@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from consolidator.cli.output import emit, emit_json, emit_pairs, emit_table, harmless, one_line, send
+from consolidator.cli.output import ID_SHOWN, emit, emit_json, emit_pairs, emit_table, harmless, one_line, send
 from consolidator.cli.session import (
     IdArgument,
     JsonOption,
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from consolidator.store.find import Found
 
 FORMS = ("text", "markdown", "html", "json")
-_ID_SHOWN = 12
 _LINKS_SHOWN = 10
 
 
@@ -115,7 +114,7 @@ def _show_memory(conn: "sa.Connection", session: Session, found: "Found", *, jso
         emit_table(
             ("merged from", "status", "text"),
             [
-                (source["id"][:_ID_SHOWN], source["status"] or "", source["content"] or "(known only by its name)")
+                (source["id"][:ID_SHOWN], source["status"] or "", source["content"] or "(known only by its name)")
                 for source in document["merged_from"]
             ],
         )
@@ -124,7 +123,7 @@ def _show_memory(conn: "sa.Connection", session: Session, found: "Found", *, jso
         emit_table(
             ("weight", "link", "id", "text"),
             [
-                (f"{link['weight']:.3f}", "inferred" if link["inferred"] else "direct", link["id"][:_ID_SHOWN],
+                (f"{link['weight']:.3f}", "inferred" if link["inferred"] else "direct", link["id"][:ID_SHOWN],
                  link["content"])
                 for link in document["links"][:_LINKS_SHOWN]
             ],
@@ -178,7 +177,7 @@ def history(ctx: typer.Context, name: IdArgument, scope: ScopeOption = None, jso
     if json:
         emit_json({"id": found.id, "content": found.content, "entries": entries})
         return
-    emit(f"{found.id[:_ID_SHOWN]} {one_line(found.content or '(known only by its events)')}\n")
+    emit(f"{found.id[:ID_SHOWN]} {one_line(found.content or '(known only by its events)')}\n")
     emit_table(("at", "what", "how"), [(entry["at"], entry["what"], _how(entry)) for entry in entries])
 
 
@@ -195,11 +194,11 @@ def _how(entry: dict[str, Any]) -> str:
             through = ", through an alias" if entry["through_alias"] else ""
             return f"{entry['evidence']} {entry['confidence']:+.2f}, turn {entry['turn_id']}{through}{_waits(entry)}"
         case "alias":
-            return f"{entry['old_id'][:_ID_SHOWN]} -> {entry['new_id'][:_ID_SHOWN]}: {entry['reason']}"
+            return f"{entry['old_id'][:ID_SHOWN]} -> {entry['new_id'][:ID_SHOWN]}: {entry['reason']}"
         case "merged":
-            return f"{entry['source_id'][:_ID_SHOWN]} into {entry['memory_id'][:_ID_SHOWN]}"
+            return f"{entry['source_id'][:ID_SHOWN]} into {entry['memory_id'][:ID_SHOWN]}"
         case "decided":
-            others = "".join(f" with {(each['id'] or 'gone')[:_ID_SHOWN]}" for each in entry["with"])
+            others = "".join(f" with {(each['id'] or 'gone')[:ID_SHOWN]}" for each in entry["with"])
             undone = ", undone" if entry["undone"] else ""
             return f"{entry['verb']}{others}: {entry['because']} ({entry['run_id']}{undone})"
         case _:

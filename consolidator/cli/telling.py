@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from consolidator.cli.output import emit, emit_json, note, one_line
+from consolidator.cli.output import ID_SHOWN, emit, emit_json, note, one_line
 from consolidator.cli.session import Session, one_of
 from consolidator.errors import ConsolidatorError
 from consolidator.plan import Result
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from consolidator.store.engine import Store
 
 LEVELS = ("off", "errors", "summary", "detailed")
-_ID_SHOWN = 12
 _TEXT_SHOWN = 70
 
 LevelOption = Annotated[
@@ -133,5 +132,5 @@ def _undecided(result: Result) -> Iterator[dict[str, Any]]:
 def told(decision: dict[str, Any]) -> str:
     """A decision as a line: what, on which memories, why."""
     ends = zip(decision["ids"], decision["texts"], strict=True)
-    names = " <-> ".join(f"{(name or 'gone')[:_ID_SHOWN]} {one_line(text or '', _TEXT_SHOWN)}" for name, text in ends)
+    names = " <-> ".join(f"{(name or 'gone')[:ID_SHOWN]} {one_line(text or '', _TEXT_SHOWN)}" for name, text in ends)
     return f"{decision['step']}: {decision['verb']}: {names + ': ' if names else ''}{one_line(decision['because'])}"
