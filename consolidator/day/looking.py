@@ -20,6 +20,7 @@ from consolidator.store.aliases import resolve
 from consolidator.store.census import stats as census
 from consolidator.store.find import Scope, find_identity
 from consolidator.store.readers import Clocks, memory_documents
+from consolidator.store.recall import said_at
 from consolidator.store.tables import memories, scopes
 
 ORDERS = ("strength", "newest", "oldest", "upcoming")
@@ -65,7 +66,6 @@ def browse(
         raise BadInput(f"limit: {limit!r} is not a whole number from 1 to {MOST_ON_A_PAGE}")
     begins = None if after is None else _read(after, order)
     now = place.now() if begins is None else begins.now
-    said_at = sa.func.coalesce(memories.c.observed_at, memories.c.created_at)
     conditions: list[sa.ColumnElement[bool]] = []
     if status != "all":
         conditions.append(memories.c.status == status)
@@ -74,9 +74,9 @@ def browse(
     first, last = instant("since", since), instant("until", until, end=True)
     insist_on_span(first, last)
     if first is not None:
-        conditions.append(said_at >= first)
+        conditions.append(said_at() >= first)
     if last is not None:
-        conditions.append(said_at <= last)
+        conditions.append(said_at() <= last)
     with place.store.read() as conn:
         scope = _scope(place, conn)
         if scope is None:

@@ -67,11 +67,6 @@ class Place:
         """Have the pin read anew."""
         self._pin_read = False
 
-    def embeds_here(self, pinned: Pin | None) -> bool:
-        """Whether vectors cost nothing but time: they are made on this machine, or not at all."""
-        embedder = self.embedder_by(pinned).embedder
-        return embedder is None or embedder.local
-
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
         """One short transaction."""

@@ -18,6 +18,7 @@ from consolidator.day.near import nearest, says_all
 from consolidator.day.place import INSERTS, Place
 from consolidator.day.record import record_shown, sighting
 from consolidator.day.values import FLAGS, Remembered
+from consolidator.embedding.choose import Choice
 from consolidator.embedding.port import EmbedderFailed
 from consolidator.exchange.intake import take_in
 from consolidator.exchange.records import MemoryLine
@@ -95,10 +96,13 @@ def remember(place: Place, text: str, given: Mapping[str, Any], *, turn: tuple[s
     seek_near = given.pop(SEEK_NEAR, False)
     line, flags = checked(place, text, given, now=now)
     pinned, known = place.pinned(), None
-    if not place.embeds_here(pinned):  # nobody is asked, and paid, for the vector of a text that has one
+    choice = place.embedder_by(pinned)
+    if (
+        choice.embedder is not None and not choice.embedder.local
+    ):  # nobody is paid for the vector of a text that has one
         with place.store.read() as conn:
             known = here(conn, place.key(conn), line.id)
-    vector = Vector() if known and known.status else embed(place, line.content, pinned)
+    vector = Vector() if known and known.status else embed(choice, line.content)
     near = nearest(place, line.id, line.content, vector.pin, vector.values) if seek_near else None
     with place.write() as conn:
         written = write(conn, place.key_to_write(conn), place.scope, line, vector, now=now, new=known is None)
@@ -137,9 +141,8 @@ def here(conn: sa.Connection, scope_key: int | None, name: str) -> Here | None:
     return None if found is None else Here(*found)
 
 
-def embed(place: Place, text: str, pinned: Pin | None) -> Vector:
+def embed(choice: Choice, text: str) -> Vector:
     """The vector of a text by the store's model; of one with a secret only on this machine."""
-    choice = place.embedder_by(pinned)
     embedder = choice.embedder
     if embedder is None:
         return Vector(because=choice.why)

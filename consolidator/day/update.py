@@ -35,7 +35,7 @@ def update(place: Place, prefix: str, text: str, given: Mapping[str, Any]) -> Re
     if known is None:
         raise BadInput(f"{prefix}: known only by its events, the memory itself is not in this store")
     line, _ = checked(place, text, own, now=now)
-    vector = embed(place, line.content, pinned)
+    vector = embed(place.embedder_by(pinned), line.content)
     near = nearest(place, line.id, line.content, vector.pin, vector.values) if seek_near else None
     with place.write() as conn:
         scope_key = place.key_to_write(conn)

@@ -196,7 +196,8 @@ def test_remote_embedder(opened: Callable[..., Memory], monkeypatch: pytest.Monk
     memory._place = Place(memory.store, memory.scope, settings=WORDS_ALONE, clock=Watch(), ticks=lambda: ticks[0])
     assert memory.remember(TEXT).because is None
     assert (
-        embed(memory._place, "password: hunter2!!", None).because == "it holds a secret, which goes to no other machine"
+        embed(memory._place.embedder_by(None), "password: hunter2!!").because
+        == "it holds a secret, which goes to no other machine"
     )
     remote.fails_after = 0
     asked: list[object] = []
