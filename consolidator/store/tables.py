@@ -10,7 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-SCHEMA_VERSION = "0005"
+SCHEMA_VERSION = "0006"
 
 metadata = sa.MetaData(
     naming_convention={
@@ -39,6 +39,7 @@ TO_SEND = sa.text("next_at IS NOT NULL")
 FRESH = sa.text("fresh")
 OPEN = sa.text("verdict IN ('waiting', 'rejected')")
 UNDER_WAY = sa.text("ended_at IS NULL")
+UNWANTED = sa.text("unwanted")
 
 
 def _key() -> sa.Column[int]:
@@ -450,4 +451,64 @@ tombstones = sa.Table(
     sa.Column("scope_key", Key, sa.ForeignKey("scopes.key"), primary_key=True, autoincrement=False),
     sa.Column("hash", sa.Text, primary_key=True),
     sa.Column("at", Instant, nullable=False),
+)
+
+sources = sa.Table(
+    "sources",
+    metadata,
+    _key(),
+    sa.Column("url", sa.Text, nullable=False, comment="canonical, without anything secret"),
+    sa.Column("since", sa.Text, comment="what the last reading said of where it was; the source's own"),
+    sa.Column("pulled_at", Instant),
+    sa.Column("pushed_at", Instant),
+    sa.UniqueConstraint("url"),
+    sqlite_autoincrement=True,
+)
+
+source_records = sa.Table(
+    "source_records",
+    metadata,
+    sa.Column("source_key", Key, sa.ForeignKey("sources.key"), primary_key=True, autoincrement=False),
+    sa.Column("id", sa.Text, primary_key=True, comment="theirs"),
+    sa.Column("memory_key", Key, sa.ForeignKey("identities.key"), comment="null: forgotten or purged here"),
+    sa.Column("fingerprint", sa.Text, nullable=False, comment="of what it was when last read or written"),
+    sa.Column("expected", sa.Text, comment="of what a push under way makes of it; empty: that it is no more"),
+    sa.Column("uses", sa.BigInteger, nullable=False, server_default="0", comment="that are counted here"),
+    sa.Column("revision", sa.Integer, comment="of the memory when a push last told of it; null: never"),
+    sa.Column("gone_at", Instant, comment="since when it is no more over there, by another hand"),
+    sa.Column("removed_at", Instant, comment="since when it is no more over there, by a push"),
+    sa.Column(
+        "unwanted", sa.Boolean, nullable=False, server_default=sa.false(), comment="forgotten here: to be removed"
+    ),
+    sa.Index("ix_source_records_memory_key", "memory_key"),
+    sa.Index("ix_source_records_unwanted", "source_key", **_where(UNWANTED)),
+)
+
+pushes = sa.Table(
+    "pushes",
+    metadata,
+    _key(),
+    sa.Column("push_id", sa.Text, nullable=False),
+    sa.Column("source_key", Key, sa.ForeignKey("sources.key"), nullable=False),
+    sa.Column("as_of", Instant, nullable=False),
+    sa.Column("started_at", Instant, nullable=False),
+    sa.Column("finished_at", Instant, comment="null: under way, or killed"),
+    sa.Column("version_before", sa.Text, comment="of the store over there, if it keeps versions"),
+    sa.Column("version_after", sa.Text),
+    sa.Column("undone_at", Instant),
+    sa.UniqueConstraint("push_id"),
+    sa.Index("ix_pushes_source_key", "source_key"),
+    sqlite_autoincrement=True,
+)
+
+push_images = sa.Table(
+    "push_images",
+    metadata,
+    sa.Column("push_key", Key, sa.ForeignKey("pushes.key"), primary_key=True, autoincrement=False),
+    sa.Column("id", sa.Text, primary_key=True, comment="theirs"),
+    sa.Column("memory_key", Key, sa.ForeignKey("identities.key")),
+    sa.Column("before", sa.Text, comment="JSON of the record; null: there was none"),
+    sa.Column("after", sa.Text, comment="JSON of the record; null: it is removed"),
+    sa.Column("done", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Index("ix_push_images_memory_key", "memory_key"),
 )
