@@ -53,15 +53,23 @@ MOST_USES = 10
 
 
 @dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A record that is there and cannot be taken, and why: what was mapped to it is not gone."""
+
+    id: str
+    bad: BadLine
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """
     What a source holds. records: read while the source is open, once; what was mapped and is not among them is gone
-    over there. Records that are no items (links, exposures) are taken in as lines of a file are. since: to be
-    handed to the next reading. unchanged: nothing was changed over there since, and `records` is empty for that
-    reason alone. notes: what a person should hear of.
+    over there (of a bad line nobody knows which record it was: `Unreadable` says it). Records that are no items
+    (links, exposures) are taken in as lines of a file are. since: to be handed to the next reading. unchanged: nothing
+    was changed over there since, and `records` is empty for that reason alone. notes: what a person should hear of.
     """
 
-    records: Iterable[Item | Record | BadLine]
+    records: Iterable[Item | Record | BadLine | Unreadable]
     since: str | None = None
     unchanged: bool = False
     notes: tuple[str, ...] = ()
@@ -129,6 +137,10 @@ class Done:
     conflict: str | None = None
 
 
+class NeedsVector(Exception):
+    """From `render`: a new record cannot be without a vector, and there is none of the source's model."""
+
+
 class Source(Protocol):
     """
     An open source. BadInput from any of it: it cannot be used, and nothing was written.
@@ -162,10 +174,10 @@ class Source(Protocol):
     def render(self, ours: Ours, there: Image | None, like: Image | None, *, now: int) -> Image | None:
         """
         The record that says what we hold, pure: `there` with what is ours to say changed, and equal to it where that
-        says it already. None: it is to be removed, as the source's way of telling the status is.
+        says it already; where a push had removed it, `there` is what it was by then. None: it is to be removed, as the source's way of telling the status is.
 
         there None: a new record, of the shape of `like`, one of those it was merged from, whose texts and counters it
-        does not take. Its id is `new_id`.
+        does not take. Its id is `new_id`. NeedsVector where its system has no record without one.
         """
         ...
 

@@ -1,0 +1,24 @@
+"""
+Every foreign store that the contract runs over, a line each: MODULE:NAME in tests.sources.
+
+NAME is called with an empty folder of the test's own and gives a context manager of a `Foreign`.
+"""
+
+from contextlib import AbstractContextManager
+from importlib import import_module
+from pathlib import Path
+
+from tests.sources.foreign import Foreign
+
+FOREIGNS = {
+    "json": "memory_foreign:plain",
+    "json-states": "memory_foreign:with_states",
+    "json-versions": "memory_foreign:with_versions",
+}
+
+
+def made(name: str, folder: Path) -> AbstractContextManager[Foreign]:
+    """A new foreign store in an empty folder."""
+    module, _, maker = FOREIGNS[name].partition(":")
+    opened: AbstractContextManager[Foreign] = getattr(import_module(f"tests.sources.{module}"), maker)(folder)
+    return opened
