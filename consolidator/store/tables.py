@@ -10,7 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-SCHEMA_VERSION = "0006"
+SCHEMA_VERSION = "0007"
 
 metadata = sa.MetaData(
     naming_convention={
@@ -90,6 +90,7 @@ clock_segments = sa.Table(
     sa.Column("consolidated", sa.Double, nullable=False),
     sa.Column("association", sa.Double, nullable=False),
     _flag("paused"),
+    sa.Column("law", sa.Text, nullable=False, server_default="off", comment="of half-lives by importance"),
 )
 
 identities = sa.Table(
@@ -146,6 +147,13 @@ memories = sa.Table(
         "lives",
         sa.JSON(none_as_null=True),
         comment="bases before it took others in: [strength, at, consolidated], oldest first",
+    ),
+    sa.Column(
+        "anew",
+        sa.Boolean,
+        nullable=False,
+        server_default=sa.false(),
+        comment="how fast it ages has changed: the head is to be replayed from the base",
     ),
     sa.CheckConstraint("strength >= 0 AND strength <= 1", name="strength"),
     sa.CheckConstraint("base_strength >= 0 AND base_strength <= 1", name="base_strength"),
