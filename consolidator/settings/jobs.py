@@ -11,6 +11,7 @@ from consolidator.settings.kinds import (
     Level,
     NameOfStore,
     NamesOfChannels,
+    NamesOfSources,
     ScopesOfThose,
     Section,
     Steps,
@@ -90,6 +91,11 @@ class ConsolidateJob(Job):
     at: TimeOfDay | None = Field("03:30", description="every day at this time")
     deadline_minutes: int = Field(240, ge=1, le=1440, description="it stops cleanly when it has taken so long")
     jitter_seconds: int = Field(300, ge=0, le=21_600, description="it begins up to so much later, by chance")
+    sources: NamesOfSources | None = Field(
+        None,
+        description="other systems' stores, by their names in `sources`: pulled before the night, and pushed after it",
+        examples=[["claw"]],
+    )
     steps: Steps | None = Field(
         None,
         description="only these of reinforce, decay, associate, shift, prune, merge; without it all",

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from consolidator.errors import StoreUnusable
-from consolidator.places import PathBeside, StoreBeside
+from consolidator.places import PathBeside, StoreBeside, beside
 from consolidator.scopes import canonical, parse_scope, spell
 from consolidator.settings.problems import is_plain
 
@@ -49,6 +49,17 @@ class Section(BaseModel):
 def group(about: str | None = None, /, **given: Any) -> Any:
     """A group within a group, by default as given. about: what it is for there, where its own words do not say it."""
     return Field(given, validate_default=True, description=about)
+
+
+def spelled_as(pattern: str, what: str) -> Any:
+    """A validator: how a model may be named in a file. Values that the program makes are not asked."""
+
+    def check(text: str, info: ValidationInfo) -> str:
+        if info.context is not None and not re.fullmatch(pattern, text):
+            raise ValueError(f"{text!r} is not {what}")
+        return text
+
+    return AfterValidator(check)
 
 
 def near(word: str, known: Any) -> str | None:
@@ -132,6 +143,22 @@ def _store_url(given: Any) -> Any:
     return given
 
 
+def _source_url(text: str, info: ValidationInfo) -> str:
+    """What names a source, where its kind is known; a relative path in it leads from the folder of the file."""
+    from consolidator.sources.choose import KINDS
+
+    name, _, place = text.partition(":")
+    kind = KINDS.get(name)
+    if kind is None:
+        likely = near(name, KINDS)
+        hint = f"did you mean {likely}?" if likely else "`consolidate sources` lists them"
+        raise ValueError(f"{name if is_plain(name) else 'what is given'} is no kind of source; {hint}")
+    folder = (info.context or {}).get("folder")
+    if folder is None or not place or not kind.is_path or "://" in place:
+        return text
+    return f"{name}:{beside(folder, place)}"
+
+
 Name = Annotated[str, Field(pattern=r"^[\w.-]{1,64}$"), Is("a name of letters, digits, dots and dashes")]
 ChannelName = Name
 TimeOfDay = Annotated[str, AfterValidator(_time_of_day), Is("a time of day; write e.g. 03:30")]
@@ -140,12 +167,24 @@ Zone = Annotated[str, AfterValidator(_zone), Is("a time zone; write e.g. Europe/
 Scope = Annotated[str, AfterValidator(_scope), Is("a scope; write e.g. user=ada,project=atlas")]
 Scopes = Annotated[tuple[Scope, ...], Field(strict=False), AfterValidator(_once)]
 StoreUrl = Annotated[StoreBeside, BeforeValidator(_store_url), Is("a path or URL")]
+EmbeddingModel = Annotated[
+    str,
+    Field(min_length=1),
+    spelled_as(r"minilm|none|openai:\S(.*\S)?", "minilm, openai:NAME or none"),
+    Is("the name of a model"),
+]
+SourceUrl = Annotated[str, Field(min_length=1), AfterValidator(_source_url), Is("KIND or KIND:PLACE")]
 FilePath = Annotated[PathBeside, Is("a path")]
 
 # Names of what stands elsewhere in the settings.
 NameOfChannel = Annotated[str, _known("channels"), Is("the name of a channel, as `channels` gives it")]
 NamesOfChannels = Annotated[tuple[NameOfChannel, ...], Field(strict=False), AfterValidator(_once)]
 NameOfStore = Annotated[str, _known("stores"), Is("the name of a store, as `stores` gives it")]
+NamesOfSources = Annotated[
+    tuple[Annotated[str, _known("sources"), Is("the name of a source, as `sources` gives it")], ...],
+    Field(strict=False),
+    AfterValidator(_once),
+]
 ScopesOfThose = Annotated[
     tuple[Annotated[Scope, AfterValidator(_included)], ...], Field(strict=False), AfterValidator(_once)
 ]

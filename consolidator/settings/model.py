@@ -5,7 +5,7 @@ What reads, explains and shows settings, and the pages that are made of them, fo
 """
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator
 
@@ -13,6 +13,7 @@ from consolidator.notify.channels import Channel, http_address, is_http
 from consolidator.settings.jobs import Jobs
 from consolidator.settings.kinds import (
     ChannelName,
+    EmbeddingModel,
     FilePath,
     FileToo,
     Is,
@@ -23,20 +24,11 @@ from consolidator.settings.kinds import (
     StoreUrl,
     Zone,
     group,
+    spelled_as,
 )
+from consolidator.settings.sources import Source
 
 FILE_NAME = "schedules.yaml"
-
-
-def _spelled(pattern: str, what: str) -> Any:
-    """A validator: how a model may be named in a file. Values that the program makes are not asked."""
-
-    def check(text: str, info: ValidationInfo) -> str:
-        if info.context is not None and not re.fullmatch(pattern, text):
-            raise ValueError(f"{text!r} is not {what}")
-        return text
-
-    return AfterValidator(check)
 
 
 def _address(text: str, info: ValidationInfo) -> str:
@@ -46,16 +38,10 @@ def _address(text: str, info: ValidationInfo) -> str:
 
 
 Factor = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
-Embedder = Annotated[
-    str,
-    Field(min_length=1),
-    _spelled(r"minilm|none|openai:\S(.*\S)?", "minilm, openai:NAME or none"),
-    Is("the name of a model"),
-]
 Writer = Annotated[
     str,
     Field(min_length=1),
-    _spelled(r"auto|none|(anthropic|openai)(:.+)?", "auto, none, anthropic, openai, anthropic:NAME or openai:NAME"),
+    spelled_as(r"auto|none|(anthropic|openai)(:.+)?", "auto, none, anthropic, openai, anthropic:NAME or openai:NAME"),
     Is("the name of a model"),
 ]
 Address = Annotated[str, Field(min_length=1), AfterValidator(_address), Is("a URL")]
@@ -77,7 +63,7 @@ class Rates(Section):
 class Embedding(Section):
     """How memories get the vectors by which they are compared."""
 
-    model: Embedder | None = Field(
+    model: EmbeddingModel | None = Field(
         None,
         description="minilm (on this machine, without a key), none (words alone) or openai:NAME; "
         "without it the model that the store's vectors are of, else minilm",
@@ -226,7 +212,7 @@ WHAT_A_TOKEN_IS = (
 HostName = Annotated[
     str,
     Field(max_length=253),
-    _spelled(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?", "the name of a host; write e.g. memory.example.org"),
+    spelled_as(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?", "the name of a host; write e.g. memory.example.org"),
     Is("the name of a host"),
 ]
 
@@ -269,6 +255,12 @@ class Settings(Section):
         {},
         description="More stores, by names of your own: a job may name one.",
         examples=[{"team": "postgresql://ada:${DATABASE_PASSWORD}@localhost/memories"}],
+    )
+    sources: dict[Name, Source] = Field(
+        {},
+        description="Other systems' stores, by names of your own, which `consolidate pull`, `push` and `sync` take, "
+        "and jobs.consolidate.sources. docs/sources.md tells what becomes of each.",
+        examples=[{"claw": {"url": "claw-memory-ultra", "model": "openai:text-embedding-3-small"}}],
     )
     scopes: Scopes | None = Field(
         None,

@@ -115,10 +115,10 @@ def _explained(document: Document, resolved: Resolved, errors: list[Any]) -> Ite
 
 
 def _names(data: Mapping[str, Any]) -> dict[str, Any]:
-    """What jobs may name: channels, stores, and the scopes, where not all are meant."""
+    """What jobs may name: channels, stores, sources, and the scopes, where not all are meant."""
     context: dict[str, Any] = {
         what: list(named) if isinstance(named := data.get(what) or {}, Mapping) else None
-        for what in ("channels", "stores")
+        for what in ("channels", "stores", "sources")
     }
     scopes = data.get("scopes")
     if isinstance(scopes, list):

@@ -94,7 +94,7 @@ def _masked(value: Any, path: Path, sources: Mapping[Path, Elsewhere]) -> Any:
     source = sources.get(path)
     if source and source.file is None and any(_SECRET_NAME.search(name) for name in source.names):
         return re.sub(r":-[^}]*", f":-{HIDDEN}", without_password(source.written))
-    if path[-2:-1] == ("scopes",) and isinstance(path[-1], int):
+    if (path[-2:-1] == ("scopes",) and isinstance(path[-1], int)) or path[-1:] == ("scope",):
         return _seen(spell(value), path)
     return _seen(value, path) if isinstance(value, str) else value
 
@@ -103,7 +103,7 @@ def _seen(text: str, path: Path) -> str:
     """A text that is no secret by its place, without the secret that it may hold nevertheless."""
     if path[-2:-1] == ("command",):  # of a program's arguments any may be a token
         return text if path[-1] == 0 and is_made_of_words(text) else HIDDEN
-    if path[:1] in (("store",), ("stores",)) or path[-1:] == ("base_url",):
+    if path[:1] in (("store",), ("stores",), ("sources",)) or path[-1:] == ("base_url",):
         return without_password(text)
     return hidden_url(text) if "://" in text else text
 

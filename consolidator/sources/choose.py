@@ -14,7 +14,8 @@ class Kind:
     """
     A kind of source. what: whose store it is. place: how its place is written. ways: what can be done with it.
 
-    extra: what has to be installed besides, and the package that it is.
+    takes: which of `model`, `mapping` and `token` mean something to it. is_path: its place is a file or a folder, if it
+    is no URL. extra: what has to be installed besides, and the package that it is.
     """
 
     name: str
@@ -22,6 +23,8 @@ class Kind:
     place: str
     ways: Ways
     module: str
+    takes: tuple[str, ...] = ()
+    is_path: bool = True
     extra: tuple[str, str] | None = None
 
     @property
@@ -32,21 +35,25 @@ class Kind:
         return f"consolidator[{self.extra[0]}]"
 
 
-_LANCE = ("lancedb", "lancedb")
+def _lance(name: str, what: str) -> Kind:
+    return Kind(name, what, "its LanceDB folder", "both", "lance", ("model",), extra=("lancedb", "lancedb"))
+
+
 KINDS = {
     kind.name: kind
     for kind in (
         Kind("formative", "formative-memory", "its associations.db", "both", "formative"),
-        Kind("claw-memory-ultra", "Claw Memory Ultra", "its LanceDB folder", "both", "lance", _LANCE),
-        Kind("memory-lancedb-pro", "memory-lancedb-pro", "its LanceDB folder", "both", "lance", _LANCE),
-        Kind("memory-lancedb", "OpenClaw's memory-lancedb", "its LanceDB folder", "both", "lance", _LANCE),
+        _lance("claw-memory-ultra", "Claw Memory Ultra"),
+        _lance("memory-lancedb-pro", "memory-lancedb-pro"),
+        _lance("memory-lancedb", "OpenClaw's memory-lancedb"),
         Kind(
             "memory-smart",
             "memory-smart",
             "http://HOST:PORT/COLLECTION of a Qdrant, or a folder of its local mode",
             "both",
             "qdrant",
-            ("qdrant", "qdrant_client"),
+            ("model", "token"),
+            extra=("qdrant", "qdrant_client"),
         ),
         Kind("memory-new", "memory-new", "its folder", "both", "memory_new"),
         Kind(
@@ -55,15 +62,17 @@ KINDS = {
             "projects/P/locations/L/reasoningEngines/N",
             "both",
             "vertex",
-            ("vertex", "agentplatform"),
+            ("token",),
+            is_path=False,
+            extra=("vertex", "agentplatform"),
         ),
         Kind("openclaw", "OpenClaw's memory-core", "its workspace folder", "both", "markdown"),
         Kind("claude-code", "Claude Code", "a project's folder, or ~/.claude", "both", "markdown"),
         Kind("markdown", "any folder of Markdown files", "the folder", "both", "markdown"),
-        Kind("mem0", "mem0, exported", "the file", "read", "mapped"),
-        Kind("letta", "Letta, exported", "the file", "read", "mapped"),
-        Kind("langmem", "LangMem, exported", "the file", "read", "mapped"),
-        Kind("csv", "any CSV file", "the file; it needs a mapping", "read", "mapped"),
+        Kind("mem0", "mem0, exported", "the file", "read", "mapped", ("mapping",)),
+        Kind("letta", "Letta, exported", "the file", "read", "mapped", ("mapping",)),
+        Kind("langmem", "LangMem, exported", "the file", "read", "mapped", ("mapping",)),
+        Kind("csv", "any CSV file", "the file; it needs a mapping", "read", "mapped", ("mapping",)),
     )
 }
 

@@ -17,6 +17,12 @@ from consolidator.settings.shape import Shape, fields, may_be_in_a_file, of_mode
 ROOT = Path(__file__).parents[2]
 SCHEMA = Draft202012Validator(json_schema())
 
+BESIDE = {
+    "stores": {"team": "t.db"},
+    "channels": {"chat": {"type": "stdout"}},
+    "sources": {"claw": {"url": "claw-memory-ultra"}},
+}  # fmt: skip
+
 
 def leaves(shape: Shape, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Shape]]:
     """Every setting that is no group, with its path; in a mapping under the name `x`."""
@@ -73,10 +79,13 @@ def test_every_example_of_a_value_is_possible(path: tuple[str, ...], value: Any)
         document = {name: document}
     if "prices" in path:
         document["merge"]["prices"]["x"] = {"input": 1, "output": 1} | document["merge"]["prices"]["x"]
-    document = {"stores": {"team": "t.db"}, "channels": {"chat": {"type": "stdout"}}} | document
+    if path[0] == "sources":
+        kind = {"mapping": "csv", "token": "memory-smart"}.get(path[-1], "claw-memory-ultra")
+        document["sources"]["x"] = {"url": kind} | document["sources"]["x"]
+    document = BESIDE | document
     text: list[str] = []
     YAML(typ="safe", pure=True).dump(document, type("Out", (), {"write": lambda _, part: text.append(part.decode())})())
-    environ = dict.fromkeys(("EMBEDDING_KEY", "MERGE_KEY", "DATABASE_PASSWORD", "MCP_TOKEN"), "x" * 16)
+    environ = dict.fromkeys(("EMBEDDING_KEY", "MERGE_KEY", "DATABASE_PASSWORD", "MCP_TOKEN", "SOURCE_TOKEN"), "x" * 16)
     parse_settings("".join(text), "s", environ=environ)
     SCHEMA.validate(document)
 

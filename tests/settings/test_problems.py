@@ -148,7 +148,7 @@ def test_all_at_once(refused: Refused) -> None:
             "channels: {c: {type: slack, url: SECRET}}",
             "channels.c.type: must be one of apprise, webhook, openclaw, file, stdout; write type: apprise and url: ",
         ),
-        ("zzz: 1", "zzz: unknown; known here: store, store_file, stores, scopes, "),
+        ("zzz: 1", "zzz: unknown; known here: store, store_file, stores, sources, "),
         ("5: 1", "5: unknown; known here: "),
         ("null: 1", "null: unknown; known here: "),
     ],
