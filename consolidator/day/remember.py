@@ -24,7 +24,7 @@ from consolidator.exchange.intake import take_in
 from consolidator.exchange.records import MemoryLine
 from consolidator.exchange.remembered import row_of
 from consolidator.merging.secrets import find_secrets
-from consolidator.store.aliases import resolve
+from consolidator.store.aliases import UPDATED, resolve
 from consolidator.store.care import restore
 from consolidator.store.find import Found, Scope
 from consolidator.store.tables import aliases, embeddings, identities, memories, tombstones
@@ -35,7 +35,6 @@ GIVEN = frozenset({
     "type", "anchor", "end", "recurrence", "importance", "topics", "pinned", "expires_at", "observed_at", "metadata",
 })  # fmt: skip
 SEEK_NEAR = "seek_near"
-UPDATED = "updated"  # why an alias leads from a text to the one that a person put in its place
 BROUGHT_BACK, MERGED, FORGOTTEN_BEFORE = "brought_back", "merged", "forgotten_before"
 
 

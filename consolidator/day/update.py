@@ -7,10 +7,10 @@ import sqlalchemy as sa
 
 from consolidator.day.near import nearest
 from consolidator.day.place import Place
-from consolidator.day.remember import SEEK_NEAR, UPDATED, checked, embed, write
+from consolidator.day.remember import SEEK_NEAR, checked, embed, write
 from consolidator.day.values import Remembered
 from consolidator.errors import BadInput
-from consolidator.store.aliases import resolve
+from consolidator.store.aliases import UPDATED, resolve
 from consolidator.store.find import find_identity
 from consolidator.store.tables import aliases, identities, memories
 from consolidator.store.vectors import pin_of

@@ -89,7 +89,7 @@ def take_spool(
     """
     _refuse(spool, skip_bad=skip_bad)
     with store.read() if dry_run else store.write() as conn:
-        return _take(conn, spool, now=now, skip_bad=skip_bad, dry_run=dry_run, progress=progress)
+        return write_spool(conn, spool, now=now, skip_bad=skip_bad, dry_run=dry_run, progress=progress)
 
 
 def take_in(
@@ -104,10 +104,10 @@ def take_in(
 ) -> Intake:
     """The same for records at hand, inside the caller's transaction, which BadLines must end."""
     with Spool(name, scope=scope) as spool:
-        return _take(conn, spool.fill(records), now=now, skip_bad=skip_bad, dry_run=dry_run)
+        return write_spool(conn, spool.fill(records), now=now, skip_bad=skip_bad, dry_run=dry_run)
 
 
-def _take(
+def write_spool(
     conn: sa.Connection,
     spool: Spool,
     *,
@@ -116,6 +116,7 @@ def _take(
     dry_run: bool,
     progress: Progress | None = None,
 ) -> Intake:
+    """`take_spool`, inside the caller's transaction, which BadLines must end."""
     _refuse(spool, skip_bad=skip_bad)
     desk = Rehearsal(conn) if dry_run else Desk(conn)
     total = sum(spool.counts.values())

@@ -174,7 +174,8 @@ class Source(Protocol):
     def render(self, ours: Ours, there: Image | None, like: Image | None, *, now: int) -> Image | None:
         """
         The record that says what we hold, pure: `there` with what is ours to say changed, and equal to it where that
-        says it already; where a push had removed it, `there` is what it was by then. None: it is to be removed, as the source's way of telling the status is.
+        says it already; where a push had removed it, `there` is what it was by then. None: it is to be removed, as the
+        source's way of telling the status is.
 
         there None: a new record, of the shape of `like`, one of those it was merged from, whose texts and counters it
         does not take. Its id is `new_id`. NeedsVector where its system has no record without one.

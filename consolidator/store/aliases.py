@@ -7,6 +7,8 @@ import sqlalchemy as sa
 from consolidator.store.engine import keyed
 from consolidator.store.tables import aliases, memories
 
+UPDATED = "updated"  # why an alias leads from a text to the one that took its place, by a person's or an agent's edit
+
 
 def resolve(conn: sa.Connection, keys: Iterable[int]) -> dict[int, int]:
     """Each key and where its aliases end; a circle ends where it began."""

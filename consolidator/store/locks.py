@@ -23,8 +23,7 @@ from consolidator.store import postgres
 from consolidator.store.handle import Store
 from consolidator.store.tables import locks
 
-WHOLE_STORE = 0  # in place of a scope
-_HELD = ("another night holds this scope", "another job holds the whole store")
+WHOLE_STORE = 0  # in place of a scope; a number below it stands for a source
 EXPIRES_AFTER = 12 * 3600 * SECOND
 SAME_START_SECONDS = 2.0  # the start of a process is known to a clock tick, that of the machine to a second
 
@@ -40,6 +39,19 @@ def hold_scope(store: Store, scope_key: int, *, wall_clock: Clock) -> Iterator[N
 
 
 @contextmanager
+def hold_source(store: Store, source_key: int, *, wall_clock: Clock) -> Iterator[None]:
+    """Hold a source until the end of the block. ScopeHeld where another pull or push of it is under way."""
+    with hold_scope(store, -source_key, wall_clock=wall_clock):
+        yield
+
+
+def _held(scope_key: int) -> str:
+    if scope_key < WHOLE_STORE:
+        return "another pull or push of this source is under way"
+    return "another job holds the whole store" if scope_key == WHOLE_STORE else "another night holds this scope"
+
+
+@contextmanager
 def _hold_by_row(store: Store, scope_key: int, wall_clock: Clock) -> Iterator[None]:
     mine = _this_process()
     with store.write() as connection:
@@ -48,7 +60,7 @@ def _hold_by_row(store: Store, scope_key: int, wall_clock: Clock) -> Iterator[No
         if held and held.expires_at > now and _may_live(held.holder):
             who = json.loads(held.holder)
             raise ScopeHeld(
-                f"{_HELD[scope_key == WHOLE_STORE]}: process {who['process']} on {who['host']}, "
+                f"{_held(scope_key)}: process {who['process']} on {who['host']}, "
                 f"since {format_instant(held.taken_at)}; let it end, or stop it"
             )
         connection.execute(sa.delete(locks).where(locks.c.scope_key == scope_key))
@@ -104,9 +116,7 @@ def _hold_by_connection(store: Store, scope_key: int, _wall_clock: Clock) -> Ite
             connection.exec_driver_sql(f"SET {setting}")
         if not connection.scalar(sa.select(sa.func.pg_try_advisory_lock(name))):
             process = connection.scalar(sa.text(_HOLDER), {"name": name})
-            raise ScopeHeld(
-                f"{_HELD[scope_key == WHOLE_STORE]}: server process {process} of the database; let it end, or stop it"
-            )
+            raise ScopeHeld(f"{_held(scope_key)}: server process {process} of the database; let it end, or stop it")
         try:
             yield
         finally:
