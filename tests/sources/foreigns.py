@@ -14,6 +14,7 @@ FOREIGNS = {
     "json": "memory_foreign:plain",
     "json-states": "memory_foreign:with_states",
     "json-versions": "memory_foreign:with_versions",
+    "mem0": "mapped_foreign:mem0",
 }
 
 
