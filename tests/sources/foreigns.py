@@ -11,10 +11,13 @@ from pathlib import Path
 from tests.sources.foreign import Foreign
 
 FOREIGNS = {
+    "claw-memory-ultra": "lance_foreign:ultra",
     "json": "memory_foreign:plain",
     "json-states": "memory_foreign:with_states",
     "json-versions": "memory_foreign:with_versions",
     "mem0": "mapped_foreign:mem0",
+    "memory-lancedb": "lance_foreign:official",
+    "memory-lancedb-pro": "lance_foreign:pro",
 }
 
 

@@ -1,0 +1,163 @@
+"""
+The LanceDB stores of OpenClaw's plugins: Claw Memory Ultra, memory-lancedb-pro, and its own memory-lancedb.
+
+Each is one table, `memories`. Their programs keep a handle of it open, and change a record by removing its row and
+adding another, so a row that we remove can come back from such a handle; the next pull sees it, and the push after it
+removes it again.
+"""
+
+import hashlib
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from uuid import UUID, uuid5
+
+import numpy as np
+
+from consolidator.embedding.choose import named
+from consolidator.errors import BadInput
+from consolidator.exchange.records import BadLine, Record
+from consolidator.sources.lance import lock
+from consolidator.sources.lance.flavours import FLAVOURS, SCRATCH, Flavour, check
+from consolidator.sources.lance.reading import Rows
+from consolidator.sources.lance.rendering import Rendering
+from consolidator.sources.lance.table import Table
+from consolidator.sources.lance.writing import Writing
+from consolidator.sources.port import Done, Image, Item, Options, Ours, Reading, Ways, Write
+
+_IDS = UUID("5d0a3f3e-6a0e-5b7e-9f0c-2f6b8f6f7c11")  # the namespace of the records that we make
+_MAPPING = 1  # what a reading means; another number, and everything is read again
+
+
+@contextmanager
+def open_source(kind: str, place: str, options: Options) -> Iterator["LanceSource"]:
+    """The store in a folder, or where its system usually keeps it. BadInput where there is none."""
+    flavour = FLAVOURS[kind]
+    database = Path(os.path.abspath(os.path.expanduser(place or flavour.folder)))
+    yield LanceSource(flavour, Table(database, f"{kind}:{database}"), options)
+
+
+class LanceSource:
+    """See the port."""
+
+    ways: Ways = "both"
+    asks_for_links = False
+    tells_decay = False
+
+    def __init__(self, flavour: Flavour, table: Table, options: Options) -> None:
+        check(flavour, table.schema, table.url, options.model)
+        self.flavour, self.table, self.options = flavour, table, options
+        self.kind, self.url, self.model = flavour.kind, table.url, options.model
+        self.rows = Rows(flavour, table.url, options.scope, _pinned(options.model))
+        size = table.schema.field("vector").type.list_size
+        self.rendering = Rendering(flavour, table.url, size, table.columns)
+        self.writing = Writing(table, self.fingerprint, metadata=flavour.metadata)
+
+    def read(self, since: str | None) -> Reading:
+        """One version, whatever is written meanwhile. See the port."""
+        with self.table.told("cannot be opened"):
+            handle = self.table.open()
+            told = f"{handle.version}:{self.table.stamp(handle.version)}:{self._settings()}"
+        if told == since:
+            return Reading((), since, unchanged=True)
+        wanted = [name for name in (*self.flavour.columns, "scope") if name != "vector" and name in self.table.columns]
+        return Reading(self._records(handle, [*dict.fromkeys(wanted)]), told)
+
+    def _records(self, handle: object, columns: Sequence[str]) -> Iterator[Item | Record | BadLine]:
+        """A row that has the id of an earlier one is told as bad: two handles of the plugin made it twice."""
+        seen: set[str] = set()
+        for row, vector in self.table.rows(handle, columns, vectors=self.model is not None):
+            if row["id"] == SCRATCH:
+                continue
+            if row["id"] in seen:
+                yield BadLine(self.url, 0, f"row {row['id']!r:.60}", "is there twice; remove one of the two")
+                continue
+            seen.add(row["id"])
+            yield self.rows.item(row, vector if vector and _says_something(vector) else None)
+
+    def look(self, ids: Collection[str]) -> Mapping[str, Image]:
+        """See the port."""
+        return self.table.look(ids)
+
+    def fingerprint(self, image: Image) -> str:
+        """See the port."""
+        return self.rows.fingerprint(image)
+
+    def render(self, ours: Ours, there: Image | None, like: Image | None, *, now: int) -> Image | None:
+        """See the port."""
+        return self.rendering(ours, there, like, self.new_id(ours), now)
+
+    def new_id(self, ours: Ours) -> str:
+        """See the port."""
+        return str(uuid5(_IDS, f"{ours.scope} {ours.id}"))
+
+    def write(self, writes: Sequence[Write]) -> Mapping[str, Done]:
+        """See the port."""
+        self._must_be_writable()
+        with lock.held(self.table.database) if self.flavour.locks else nullcontext():
+            done = self.writing(writes)
+        self.table.flush()
+        return done
+
+    def version(self) -> str | None:
+        """The table's own number, what that version is known by, and how many were made here until then."""
+        with self.table.told("cannot be opened"):
+            number = self.table.open().version
+        return f"{number}:{self.table.stamp(number)}:{self.writing.commits}"
+
+    def go_back(self, version: str, since: str) -> bool:
+        """
+        See the port. Nobody else may have written between the two, nor after.
+
+        LanceDB would return to it over what is written at that very moment; then that is what it is given back.
+        """
+        (target, mark, made), (latest, now_mark, made_since) = _told(version), _told(since)
+        if latest - target != made_since - made or self.table.stamp(target) != mark or mark == "None":
+            return False
+        self._must_be_writable()
+        with (
+            lock.held(self.table.database) if self.flavour.locks else nullcontext(),
+            self.table.told("cannot be written"),
+        ):
+            handle = self.table.open()
+            if handle.version != latest or self.table.stamp(latest) != now_mark:
+                return False
+            handle.restore(target)
+            if handle.version != latest + 1:
+                handle.restore(handle.version - 1)
+                return False
+        self.table.flush()
+        return True
+
+    def prepare(self) -> tuple[str, ...]:
+        """Nothing: LanceDB keeps the version before."""
+        return ()
+
+    def _settings(self) -> str:
+        told = f"{_MAPPING} {self.options.scope} {self.model}"
+        return hashlib.sha256(told.encode()).hexdigest()[:8]
+
+    def _must_be_writable(self) -> None:
+        if not os.access(self.table.folder, os.W_OK):
+            raise BadInput(f"{self.url}: the folder cannot be written; let its owner push, or change its permissions")
+
+
+def _pinned(model: str | None) -> str | None:
+    """The name under which the store keeps the vectors of a model."""
+    if model is None:
+        return None
+    try:
+        return named(model)
+    except BadInput:
+        return model
+
+
+def _told(version: str) -> tuple[int, str, int]:
+    number, mark, made = version.split(":")
+    return int(number), mark, int(made)
+
+
+def _says_something(vector: bytes) -> bool:
+    numbers = np.frombuffer(vector, "<f4")
+    return bool(np.isfinite(numbers).all() and numbers.any())
