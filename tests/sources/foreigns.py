@@ -18,6 +18,9 @@ FOREIGNS = {
     "mem0": "mapped_foreign:mem0",
     "memory-lancedb": "lance_foreign:official",
     "memory-lancedb-pro": "lance_foreign:pro",
+    "openclaw": "markdown_foreign:openclaw",
+    "claude-code": "markdown_foreign:claude_code",
+    "markdown": "markdown_foreign:markdown",
 }
 
 

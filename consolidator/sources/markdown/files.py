@@ -1,0 +1,92 @@
+"""Files of text that others write too: read whole, and replaced only if they are still what was read."""
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkstemp
+
+from consolidator.errors import BadInput
+
+LARGEST = 16 * 2**20
+TRIES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A file as it was read. bad: why it cannot be understood; it is there all the same."""
+
+    raw: bytes = b""
+    text: str = ""
+    changed_at: int = 0
+    bad: str | None = None
+
+
+def read_file(path: Path) -> Read | None:
+    """What a file holds, to the byte; None where there is none. changed_at: microseconds since 1970."""
+    try:
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            raw = file.read(LARGEST + 1)
+    except FileNotFoundError:
+        return Read(bad="is a link to nothing") if path.is_symlink() else None
+    except OSError as error:
+        return Read(bad=f"cannot be read ({error.strerror})")
+    changed_at = status.st_mtime_ns // 1000
+    if len(raw) > LARGEST:
+        return Read(raw, "", changed_at, f"is larger than {LARGEST // 2**20} MiB")
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as error:
+        return Read(raw, "", changed_at, f"is not valid UTF-8 (byte {error.start + 1})")
+    return Read(raw, text, changed_at, "holds a NUL" if "\0" in text else None)
+
+
+def insist_on_writing(path: Path) -> None:
+    """BadInput where the file, or the folder that its successor is written in, may not be written."""
+    real = Path(os.path.realpath(path))
+    for what, mode in ((real, os.W_OK), (real.parent, os.W_OK | os.X_OK)):
+        if not os.access(what, mode) or not what.stat().st_mode & 0o222:
+            raise BadInput(f"{what}: may only be read; make it writable and push again (nothing was written)")
+
+
+def replace_file(path: Path, raw: bytes, new: bytes) -> bool:
+    """
+    Write a file anew if it still holds `raw`; False, and nothing done, where it does not.
+
+    Whole or not at all, on the disk when this returns; a link goes on leading to it, and its mode and owner stay.
+    BadInput where it cannot be written.
+    """
+    real = Path(os.path.realpath(path))
+    name = None
+    try:
+        status = real.stat()
+        handle, name = mkstemp(dir=real.parent, prefix=f".{real.name[:40]}.", suffix=".new")
+        with os.fdopen(handle, "wb") as file:
+            os.fchmod(file.fileno(), status.st_mode & 0o7777)
+            with suppress(OSError):  # only root may give a file away
+                os.fchown(file.fileno(), status.st_uid, status.st_gid)
+            file.write(new)
+            file.flush()
+            os.fsync(file.fileno())
+        if real.read_bytes() != raw:
+            return False
+        os.replace(name, real)
+        name = None
+        _sync_folder(real.parent)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be written ({error.strerror})") from None
+    finally:
+        if name is not None:
+            Path(name).unlink(missing_ok=True)
+    return True
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

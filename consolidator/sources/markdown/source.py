@@ -1,0 +1,292 @@
+"""A folder of Markdown as a source: what it says as records, and changes written into its lines."""
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from consolidator.exchange.fields import Unfit
+from consolidator.exchange.records import BadLine, MemoryLine
+from consolidator.exchange.shapes import record_of
+from consolidator.instants import NIGHT, format_instant, parse_instant
+from consolidator.scopes import canonical
+from consolidator.sources.markdown.blocks import Page, key_of, parse
+from consolidator.sources.markdown.files import TRIES, Read, insist_on_writing, read_file, replace_file
+from consolidator.sources.markdown.images import edited, images_of, merged, told
+from consolidator.sources.markdown.moves import Seen, moved, seen
+from consolidator.sources.markdown.places import File, Folder, folder_of
+from consolidator.sources.port import (
+    Done,
+    Image,
+    Item,
+    Options,
+    Ours,
+    Reading,
+    Unreadable,
+    Ways,
+    Write,
+    fingerprint_of,
+    strength_at_first,
+)
+
+LONGEST_LABEL = 60  # of what is a topic
+
+EDITED = "was edited or removed over there meanwhile"
+
+
+@contextmanager
+def open_source(kind: str, place: str, options: Options) -> Iterator["MarkdownSource"]:
+    """The folder at `place`. BadInput where there is none."""
+    yield MarkdownSource(folder_of(kind, place), options)
+
+
+class MarkdownSource:
+    """
+    A record's id is its file and a hash of its text, so it keeps its name when it is moved within the file, and a text
+    that stands there twice is one record. A file has no states: what has faded stays (a page is no index of what is
+    worth recalling, and lines that vanish with age are no help to whoever wrote them), what was merged away, expired or
+    forgotten goes. Where its agent keeps who it is, and what it has been told to do, is read alone.
+    """
+
+    ways: Ways = "both"
+    asks_for_links = False
+    tells_decay = False
+    model = None
+
+    def __init__(self, folder: Folder, options: Options) -> None:
+        self.folder, self.options = folder, options
+        self.kind = folder.kind
+        self.url = f"{folder.kind}:{folder.root}"
+
+    @cached_property
+    def files(self) -> dict[str, File]:
+        """The files as they were found first; each is read anew when it is wanted."""
+        return self.folder.files()
+
+    def read(self, since: str | None) -> Reading:
+        before, now = seen(since), Seen()
+        records: list[_Found] = []
+        for file in self.files.values():
+            read = read_file(file.path)
+            if read is not None:
+                records.append(_found(file, read, before, now))
+        if before.hashes and before.hashes == now.hashes and all(now.hashes.values()):
+            return Reading((), since, unchanged=True)
+        notes = () if records else (f"{self.folder.root}: there are no Markdown files of this kind in it",)
+        return Reading(self._records(records, moved(before, now)), str(now), notes=notes)
+
+    def _records(
+        self, records: Sequence["_Found"], moves: Mapping[tuple[str, str], tuple[str, str]]
+    ) -> Iterator[Item | BadLine | Unreadable]:
+        for one in records:
+            name = one.file.name
+            if one.read.bad is not None:
+                bad = BadLine(str(one.file.path), 0, "file", one.read.bad)
+                yield from (Unreadable(_id(name, key), bad) for key in one.keys)
+                if not one.keys:
+                    yield bad
+            for key, image in images_of(one.page, name).items():
+                former = moves.get((name, key))
+                yield self._item(one, key, image, None if former is None else _id(*former))
+
+    def _item(self, one: "_Found", key: str, image: Image, former: str | None) -> Item | Unreadable:
+        file, spot = one.file, image["spots"][0]
+        scope = {**json.loads(self.options.scope), **({"project": file.project} if file.project else {})}
+        at = format_instant(_said_at(file, one.read.changed_at))
+        about = {
+            "file": file.name,
+            "headings": spot["headings"],
+            "under": spot["under"],
+            "done": spot["done"],
+            **{name: one.page.front.get(name) for name in ("name", "description") if spot["whole"]},
+        }
+        try:
+            memory = record_of(
+                {
+                    "kind": "memory",
+                    "content": image["text"],
+                    "type": (one.page.front.get("type") if spot["whole"] else None) or file.type,
+                    "scope": json.loads(canonical(scope)),
+                    "created_at": at,
+                    "observed_at": at if file.day else None,
+                    "strength": strength_at_first(None),
+                    "pinned": file.read_only,
+                    "topics": _topics(file, spot),
+                    "metadata": {name: value for name, value in about.items() if value not in (None, [])},
+                },
+                0,
+            )
+        except Unfit as error:
+            return Unreadable(_id(file.name, key), BadLine(str(file.path), spot["line"] + 1, error.below, str(error)))
+        assert isinstance(memory, MemoryLine)
+        return Item(_id(file.name, key), memory, self.fingerprint(image), moved_from=former)
+
+    def look(self, ids: Collection[str]) -> Mapping[str, Image]:
+        files = self.files
+        found: dict[str, Image] = {}
+        for name, keys in _by_file(ids).items():
+            images = self._images(files[name]) if name in files else {}
+            found |= {_id(name, key): images[key] for key in keys if key in images}
+        return found
+
+    def _images(self, file: File) -> dict[str, Image]:
+        read = read_file(file.path)
+        return {} if read is None or read.bad is not None else images_of(parse(read.text, file.rules), file.name)
+
+    def fingerprint(self, image: Image) -> str:
+        return fingerprint_of(told(image))
+
+    def render(self, ours: Ours, there: Image | None, like: Image | None, *, now: int) -> Image | None:
+        home = self._home(ours)
+        if there is None:
+            if ours.status != "active" or like is None or home is None or like["file"] != home[0]:
+                return None
+            return merged(ours.content, like, home[1])
+        if ours.status == "active" or self.folder.is_read_only(there["file"]):
+            return there
+        if ours.status == "superseded":
+            bears = any(spot["bears"] for spot in there["spots"])
+            return there if ours.heir is None or bears else None
+        return None if ours.because in ("expired", "user") else there
+
+    def new_id(self, ours: Ours) -> str:
+        """Of the file of the first record that it was written from and that may be written, else of no file."""
+        home = self._home(ours)
+        return _id(home[0] if home else "", key_of(ours.content))
+
+    def _home(self, ours: Ours) -> tuple[str, str] | None:
+        places = (_parts(each) for each in ours.merged_from)
+        return next((place for place in places if not self.folder.is_read_only(place[0])), None)
+
+    def write(self, writes: Sequence[Write]) -> Mapping[str, Done]:
+        done: dict[str, Done] = {}
+        by_id = {each.id: each for each in writes}
+        to_write: dict[str, dict[str, Write]] = {}
+        for name, keys in _by_file(by_id).items():
+            if name not in self.files:
+                done |= {_id(name, key): Done(conflict="is in a file that is no more") for key in keys}
+            elif self.files[name].read_only:
+                done |= {_id(name, key): Done(conflict="is in a file that is only read") for key in keys}
+            else:
+                insist_on_writing(self.files[name].path)
+                to_write[name] = {key: by_id[_id(name, key)] for key in keys}
+        for name, changes in to_write.items():
+            told_of = self._write(self.files[name], changes)
+            done |= {_id(name, key): each for key, each in told_of.items()}
+        return done
+
+    def _write(self, file: File, writes: Mapping[str, Write]) -> dict[str, Done]:
+        """Make the writes of one file, all by replacing it once."""
+        conflicts: dict[str, str] = {}
+        for _ in range(TRIES):
+            read = read_file(file.path)
+            if read is None or read.bad is not None:
+                why = "is in a file that is no more" if read is None else f"is in a file that {read.bad}"
+                return {key: Done(conflict=why) for key in writes}
+            page = parse(read.text, file.rules)
+            changes, conflicts = self._sort(writes, images_of(page, file.name))
+            after = _all_or_each(page, file, changes, conflicts)
+            if after is page or replace_file(file.path, read.raw, str(after).encode()):
+                break
+        else:
+            conflicts = dict.fromkeys(writes, "is in a file that is written to all the time")
+        there = self._images(file)
+        return {
+            key: Done(conflict=conflicts[key])
+            if key in conflicts
+            else Done(self.fingerprint(there[key]) if key in there and each.after is not None else None)
+            for key, each in writes.items()
+        }
+
+    def _sort(
+        self, writes: Mapping[str, Write], there: Mapping[str, Image]
+    ) -> tuple[dict[str, Image | None], dict[str, str]]:
+        """What is to be changed on a page that holds these images, and what is not and why."""
+        changes: dict[str, Image | None] = {}
+        conflicts = {}
+        for key, each in writes.items():
+            is_there = self.fingerprint(there[key]) if key in there else None
+            if each.after is not None and is_there == self.fingerprint(each.after):
+                continue
+            if is_there != (None if each.before is None else self.fingerprint(each.before)):
+                conflicts[key] = EDITED
+            elif each.after is None and each.before is None:
+                continue
+            else:
+                changes[key] = each.after
+        return changes, conflicts
+
+    def version(self) -> str | None:
+        return None
+
+    def go_back(self, version: str, since: str) -> bool:
+        return False
+
+    def prepare(self) -> tuple[str, ...]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A file as a reading found it. keys: of its records, or, where it cannot be understood, of those it had."""
+
+    file: File
+    read: Read
+    page: Page
+    keys: Sequence[str]
+
+
+def _found(file: File, read: Read, before: Seen, now: Seen) -> _Found:
+    page = parse(read.text, file.rules)
+    keys = [*page.keys] if read.bad is None else before.keys.get(file.name, [])
+    now.hashes[file.name] = hashlib.sha256(read.raw).hexdigest() if read.bad is None else ""
+    now.keys[file.name] = keys
+    return _Found(file, read, page, keys)
+
+
+def _all_or_each(page: Page, file: File, changes: Mapping[str, Image | None], conflicts: dict[str, str]) -> Page:
+    """The page with the changes; where not all can be made, with those that can, one by one."""
+    after = edited(page, file.rules, changes) if changes else page
+    if after is not None:
+        return after
+    for key, image in sorted(changes.items(), key=lambda change: change[1] is None):
+        after = edited(page, file.rules, {key: image})
+        if after is None:
+            conflicts[key] = "cannot be changed without changing what stands around it in its file"
+        page = after or page
+    return page
+
+
+def _said_at(file: File, changed_at: int) -> int:
+    """Noon of a daily note's day, in UTC, but not later than the note was written; else when its file was changed."""
+    if file.day is None:
+        return changed_at
+    return min(parse_instant(f"{file.day}T00:00:00Z") + NIGHT // 2, changed_at)
+
+
+def _topics(file: File, spot: Mapping[str, Any]) -> list[str] | None:
+    """What it stands below: headings but the page's title, and short labels."""
+    headings = spot["headings"][1:] or spot["headings"]
+    labels = [each for each in spot["under"] if len(each) <= LONGEST_LABEL]
+    return [each for each in (*headings, *labels) if each and each != file.day] or None
+
+
+def _id(name: str, key: str) -> str:
+    return f"{name}#{key}"
+
+
+def _parts(record: str) -> tuple[str, str]:
+    name, _, key = record.rpartition("#")
+    return name, key
+
+
+def _by_file(ids: Collection[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for each in ids:
+        name, key = _parts(each)
+        found[name].append(key)
+    return found
