@@ -11,21 +11,22 @@ from pathlib import Path
 from tests.sources.foreign import Foreign
 
 FOREIGNS = {
+
+
+    """A new foreign store in an empty folder."""
+    "claude-code": "markdown_foreign:claude_code",
     "claw-memory-ultra": "lance_foreign:ultra",
     "json": "memory_foreign:plain",
     "json-states": "memory_foreign:with_states",
     "json-versions": "memory_foreign:with_versions",
+    "markdown": "markdown_foreign:markdown",
     "mem0": "mapped_foreign:mem0",
     "memory-lancedb": "lance_foreign:official",
     "memory-lancedb-pro": "lance_foreign:pro",
+    "memory-new": "memory_new_foreign:plain",
     "openclaw": "markdown_foreign:openclaw",
-    "claude-code": "markdown_foreign:claude_code",
-    "markdown": "markdown_foreign:markdown",
-}
-
-
 def made(name: str, folder: Path) -> AbstractContextManager[Foreign]:
-    """A new foreign store in an empty folder."""
+}
     module, _, maker = FOREIGNS[name].partition(":")
     opened: AbstractContextManager[Foreign] = getattr(import_module(f"tests.sources.{module}"), maker)(folder)
     return opened
