@@ -24,7 +24,11 @@ FOREIGNS = {
     "memory-lancedb": "lance_foreign:official",
     "memory-lancedb-pro": "lance_foreign:pro",
     "memory-new": "memory_new_foreign:plain",
+    "memory-smart": "qdrant_foreign:plain",
     "openclaw": "markdown_foreign:openclaw",
+}
+
+
 def made(name: str, folder: Path) -> AbstractContextManager[Foreign]:
 }
     module, _, maker = FOREIGNS[name].partition(":")

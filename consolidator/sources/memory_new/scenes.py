@@ -97,7 +97,7 @@ def index_of(raw: bytes | None) -> dict[str, Any] | None:
 
 def indexed(raw: bytes | None, changes: Mapping[str, Image | None]) -> bytes | None:
     """
-    The index with these scenes in it, each at its place, or (None) out of it. None: there is no index, and need be none.
+    The index with these scenes in it, each at its place, or (None) out of it. None: there is none, and need be none.
 
     Unfit where nobody understands the one there is.
     """
