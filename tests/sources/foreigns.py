@@ -11,9 +11,6 @@ from pathlib import Path
 from tests.sources.foreign import Foreign
 
 FOREIGNS = {
-
-
-    """A new foreign store in an empty folder."""
     "claude-code": "markdown_foreign:claude_code",
     "claw-memory-ultra": "lance_foreign:ultra",
     "json": "memory_foreign:plain",
@@ -30,6 +27,7 @@ FOREIGNS = {
 
 
 def made(name: str, folder: Path) -> AbstractContextManager[Foreign]:
+    """A new foreign store in an empty folder."""
 }
     module, _, maker = FOREIGNS[name].partition(":")
     opened: AbstractContextManager[Foreign] = getattr(import_module(f"tests.sources.{module}"), maker)(folder)
