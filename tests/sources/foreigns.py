@@ -28,7 +28,6 @@ FOREIGNS = {
 
 def made(name: str, folder: Path) -> AbstractContextManager[Foreign]:
     """A new foreign store in an empty folder."""
-}
     module, _, maker = FOREIGNS[name].partition(":")
     opened: AbstractContextManager[Foreign] = getattr(import_module(f"tests.sources.{module}"), maker)(folder)
     return opened
