@@ -148,7 +148,8 @@ def _scope(
                     store, scope.key, rated, horizon=_before(now, job.attributions_nights), now=now
                 )
     for start in range(0, len(archived), FORGOTTEN_AT_ONCE):
-        done = forget(store, archived[start : start + FORGOTTEN_AT_ONCE], now=now, wall_clock=wall_clock)
+        some = archived[start : start + FORGOTTEN_AT_ONCE]
+        done = forget(store, some, now=now, wall_clock=wall_clock, unwanted=False)
         yield Counter(memories=len(done.ids), parted=len(done.sources))
 
 

@@ -17,6 +17,7 @@ from consolidator.store.find import Found
 from consolidator.store.forget_merges import forget_merges, forget_reasons, merged_from, sources_of
 from consolidator.store.locks import hold_scope
 from consolidator.store.outbox import forget_messages
+from consolidator.store.pushes import forget_images
 from consolidator.store.tables import (
     DIRECT,
     INFERRED,
@@ -52,8 +53,14 @@ class Forgotten:
     wiped: bool
 
 
-def forget(store: Store, found: Sequence[Found], *, now: int, wall_clock: Callable[[], int]) -> Forgotten:
-    """Delete memories everywhere. ScopeHeld while a night is going on there; then nothing was deleted."""
+def forget(
+    store: Store, found: Sequence[Found], *, now: int, wall_clock: Callable[[], int], unwanted: bool = True
+) -> Forgotten:
+    """
+    Delete memories everywhere. ScopeHeld while a night is going on there; then nothing was deleted.
+
+    unwanted: in the stores of other systems that they were pulled from too, by the next push.
+    """
     with ExitStack() as held:
         for scope_key in sorted({each.scope.key for each in found}):
             held.enter_context(hold_scope(store, scope_key, wall_clock=wall_clock))
@@ -67,6 +74,7 @@ def forget(store: Store, found: Sequence[Found], *, now: int, wall_clock: Callab
                 events=_forget_events(conn, keys),
                 traces=Traces((each.id, each.content or "") for each in present),
             )
+            forget_images(conn, keys, unwanted=unwanted)
             for each in present:
                 _forget_one(conn, each, now=now)
             for scope_key in {each.scope.key for each in present}:

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from consolidator.store.bulk import for_each
 from consolidator.store.engine import keyed
-from consolidator.store.tables import identities, memories, scopes, source_records, sources
+from consolidator.store.tables import UNWANTED, identities, memories, merge_sources, scopes, source_records, sources
 
 NEW = ""  # in place of a fingerprint: a push under way makes the record
 REMOVED = ""  # in place of an expected one: a push under way removes it
@@ -108,13 +108,20 @@ def names_of(conn: sa.Connection, named: Iterable[tuple[str, str]]) -> dict[tupl
     return found
 
 
-def standings(conn: sa.Connection, keys: Iterable[int]) -> dict[int, Standing]:
-    """How these memories stand; what is known by name alone is left out."""
+def standings(conn: sa.Connection, keys: Iterable[int], *, hold: bool = False) -> dict[int, Standing]:
+    """
+    How these memories stand; what is known by name alone is left out.
+
+    hold: nobody deletes one of them before the end of the transaction.
+    """
     found: dict[int, Standing] = {}
     for some in _portions(sorted({*keys}), _ROWS_AT_ONCE):
         asked = keyed(conn, key=some)
         query = sa.select(*(memories.c[name] for name in Standing._fields))
-        found |= {row[0]: Standing(*row) for row in conn.execute(query.join(asked, asked.c.key == memories.c.key))}
+        query = query.join(asked, asked.c.key == memories.c.key).order_by(memories.c.key)
+        if hold:
+            query = query.with_for_update(read=True, key_share=True, of=memories)
+        found |= {row[0]: Standing(*row) for row in conn.execute(query)}
     return found
 
 
@@ -123,6 +130,19 @@ def held_elsewhere(conn: sa.Connection, keys: Iterable[int], source_key: int) ->
     asked = keyed(conn, key=sorted({*keys}))
     query = sa.select(source_records.c.memory_key).join(asked, asked.c.key == source_records.c.memory_key)
     return {*conn.scalars(query.where(source_records.c.source_key != source_key, LIVES))}
+
+
+def holds_unwanted(conn: sa.Connection, source_key: int) -> bool:
+    """Whether something that was forgotten here is, or was, in a source."""
+    query = sa.exists().where(source_records.c.source_key == source_key, UNWANTED)
+    return conn.scalar(sa.select(query)) is True
+
+
+def note_told(conn: sa.Connection, source_key: int, told: Mapping[str, int]) -> None:
+    """By record, the revision of its memory that it says."""
+    this = sa.and_(source_records.c.source_key == source_key, source_records.c.id == sa.bindparam("theirs"))
+    change = sa.update(source_records).where(this).values(revision=sa.bindparam("told"))
+    for_each(conn, change, ["told", "theirs"], [(revision, name) for name, revision in told.items()])
 
 
 class Counted(NamedTuple):
@@ -154,3 +174,20 @@ def _portions(all_of_it: list[Any], size: int) -> Iterator[list[Any]]:
 def note_pulled(conn: sa.Connection, source_key: int, *, since: str | None, at: int) -> None:
     """A source was read whole, up to `since`."""
     conn.execute(sa.update(sources).where(sources.c.key == source_key).values(since=since, pulled_at=at))
+
+
+def merges_of(conn: sa.Connection, keys: Iterable[int]) -> dict[int, set[int]]:
+    """What was written from these memories, however many merges away: by memory, what it was written from."""
+    found: dict[int, set[int]] = {}
+    edge = {*keys}
+    met: set[int] = set()
+    while edge:
+        met |= edge
+        asked = keyed(conn, key=sorted(edge))
+        query = sa.select(merge_sources.c.memory_key, merge_sources.c.source_key)
+        edge = set()
+        for memory, source in conn.execute(query.join(asked, asked.c.key == merge_sources.c.source_key)):
+            found.setdefault(memory, set()).add(source)
+            edge.add(memory)
+        edge -= met
+    return found

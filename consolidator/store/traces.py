@@ -15,6 +15,7 @@ _SHORTEST_ID = 8
 _SHORTEST_QUOTE = 6
 _TELLING_LENGTH = 24
 _PATIENCE_MILLISECONDS = 2_000
+_WITH_TEXTS = "memories, embeddings, decisions, runs, kept_replies, verdicts, batches, push_images"
 _NUMBER = re.compile(r"\d+")
 
 
@@ -146,7 +147,7 @@ def wipe(store: Store) -> bool:
     """
     with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as conn:
         if store.dialect == "postgresql":
-            conn.exec_driver_sql("VACUUM memories, embeddings, decisions, runs, kept_replies, verdicts, batches")
+            conn.exec_driver_sql(f"VACUUM {_WITH_TEXTS}")
             if conn.exec_driver_sql("SELECT to_regclass('memory_vectors')").scalar():
                 conn.exec_driver_sql("VACUUM (INDEX_CLEANUP ON) memory_vectors")
             return True
