@@ -502,6 +502,6 @@ held.execute("BEGIN EXCLUSIVE")
 wait()
 """
     with running_apart(hold, str(source.path)), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("consolidator.sources.formative.BUSY_TIMEOUT_SECONDS", 0.05)
+        patch.setattr("consolidator.sources.formative.file.BUSY_TIMEOUT_SECONDS", 0.05)
         with pytest.raises(BadInput, match="locked"):
             list(read_formative(source.path))

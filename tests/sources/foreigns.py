@@ -13,6 +13,7 @@ from tests.sources.foreign import Foreign
 FOREIGNS = {
     "claude-code": "markdown_foreign:claude_code",
     "claw-memory-ultra": "lance_foreign:ultra",
+    "formative": "formative_foreign:formative",
     "json": "memory_foreign:plain",
     "json-states": "memory_foreign:with_states",
     "json-versions": "memory_foreign:with_versions",

@@ -8,36 +8,22 @@ by message and memory, overwritten by a better one (`updated_at`); links are mad
 consolidation; ratings outlive the memories that they name.
 """
 
-import os
 import re
-import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
 
-from consolidator.errors import BadInput, ConsolidatorError
-from consolidator.exchange.fields import Unfit, examine, temporal_text
-from consolidator.exchange.records import (
-    AssociationLine,
-    AttributionLine,
-    BadLine,
-    MemoryLine,
-    Record,
-    SourceLine,
-)
+from consolidator.exchange.fields import Unfit, examine
+from consolidator.exchange.records import AssociationLine, AttributionLine, BadLine, MemoryLine, Record, SourceLine
 from consolidator.exchange.shapes import record_of
-from consolidator.instants import format_instant, parse_instant
-from consolidator.store import sqlite
-
-SCHEMA = "5"
-FILE_NAME = "associations.db"
-BUSY_TIMEOUT_SECONDS = 10.0
+from consolidator.instants import format_instant
+from consolidator.sources.formative.file import State, file_at, instant_of, raw, snapshot, state_of
+from consolidator.sources.formative.images import anchor_of, fingerprint_of_row
+from consolidator.sources.port import Item, Unreadable
 
 _TURN = re.compile(r"(?P<session>.+):\d+:[0-9a-f]{8,64}")
 
@@ -50,82 +36,11 @@ def read_formative(path: Path) -> Iterator[Record | BadLine]:
     Read again later it tells all again. What its nights have done since it was first taken in does not count then:
     what it has recorded since is replayed by ours.
     """
-    path = path / FILE_NAME if os.path.isdir(path) else path
-    with _snapshot(path) as conn:
-        state = _state(conn, path)
-        yield SourceLine(0, None, f"formative {path.resolve()}", state.consolidated_at, _notes(conn))
-        yield from _Reader(conn, state, str(path)).records()
-
-
-@dataclass(frozen=True, slots=True)
-class _State:
-    """What its table of settings says. consolidated_at: when its strengths were last true."""
-
-    consolidated_at: int | None
-    model: str
-
-
-def _state(conn: sa.Connection, path: Path) -> _State:
-    found: dict[str, str | None] = dict(conn.exec_driver_sql("SELECT key, value FROM state").all())
-    version = found.get("schema_version")
-    if version is None:
-        raise BadInput(f"{path}: not a formative-memory store (it names no schema); name its {FILE_NAME}")
-    if version != SCHEMA:
-        raise BadInput(
-            f"{path}: a formative-memory store of schema {version}, and this program reads schema {SCHEMA}; "
-            "upgrade the older of the two"
-        )
-    consolidated = found.get("last_consolidation_at")
-    try:
-        consolidated_at = _instant(consolidated) if consolidated else None
-    except ValueError as error:
-        raise BadInput(f"{path}: state: last_consolidation_at: {error}") from None
-    return _State(consolidated_at, found.get("embedding_model") or "unknown")
-
-
-@contextmanager
-def _snapshot(path: Path) -> Iterator[sa.Connection]:
-    """One read transaction. BadInput says why there can be none."""
-    try:
-        if sqlite.size_of(path) is None:
-            raise BadInput(f"{path}: there is no such file")
-        with _readable(path) as file:
-            engine = sqlite.reading_engine(file, busy_timeout_seconds=BUSY_TIMEOUT_SECONDS)
-            try:
-                with engine.connect() as conn, conn.begin():
-                    # Half a character in a text is a fault of its row, not of the file.
-                    conn.connection.driver_connection.text_factory = _text  # type: ignore[union-attr]
-                    yield conn
-            finally:
-                sqlite.close_reader(file, engine)
-    except BadInput:
-        raise
-    except ConsolidatorError as error:
-        raise BadInput(str(error)) from error
-    except sa.exc.DBAPIError as error:
-        raise BadInput(f"{path}: not a formative-memory store of schema {SCHEMA} ({error.orig})") from error
-
-
-@contextmanager
-def _readable(path: Path) -> Iterator[Path]:
-    """
-    The file itself, or a copy of it and of a log that was left to it by a crash where nothing may be written.
-
-    SQLite reads a log by an index beside it, which it can make neither there nor elsewhere; nobody uses the file
-    then, for whoever does has made one.
-    """
-    log, index = (path.with_name(f"{path.name}{ending}") for ending in ("-wal", "-shm"))
-    if not sqlite.size_of(log) or index.exists() or os.access(path.parent, os.W_OK):
-        yield path
-        return
-    with TemporaryDirectory() as folder:
-        for file in (path, log):
-            shutil.copy(file, folder)
-        yield Path(folder, path.name)
-
-
-def _text(raw: bytes) -> str:
-    return raw.decode(errors="surrogateescape")
+    path = file_at(path)
+    with snapshot(path) as conn:
+        reader = Reader(conn, path)
+        yield reader.source()
+        yield from reader.records()
 
 
 def _notes(conn: sa.Connection) -> tuple[str, ...]:
@@ -151,34 +66,78 @@ JOIN memories other ON other.id = a.memory_b
 """
 
 
-class _Reader:
-    """What it holds, as records."""
+class Reader:
+    """What it holds, as records. model: the name that its vectors get; None: that of its pin."""
 
-    def __init__(self, conn: sa.Connection, state: _State, name: str) -> None:
-        self.conn, self.state, self.name = conn, state, name
+    def __init__(self, conn: sa.Connection, path: Path, *, model: str | None = None) -> None:
+        self.conn, self.path, self.name = conn, path, str(path)
+        self.state: State = state_of(raw(conn), path)
+        self.model = model or self.state.model or "unknown"
         self.sessions = self._sessions()
         self.applied_until = self._applied_until()
 
+    def source(self) -> SourceLine:
+        """Up to when its own nights count."""
+        return SourceLine(0, None, f"formative {self.path.resolve()}", self.state.consolidated_at, _notes(self.conn))
+
     def records(self) -> Iterator[Record | BadLine]:
         """Every row, memories first; a bad line in the place of each that cannot be taken."""
+        yield from (each.bad if isinstance(each, Unreadable) else each[1] for each in self.memories())
+        yield from self.others()
+
+    def items(self) -> Iterator[Item | Record | BadLine | Unreadable]:
+        """The same, each memory with its id and fingerprint; one that another took the place of leads there."""
+        heirs = self._heirs()
+        for each in self.memories():
+            if isinstance(each, Unreadable):
+                yield each
+            else:
+                row, memory = each
+                yield Item(row["id"], memory, fingerprint_of_row(row), moved_from=heirs.get(row["id"]))
+        yield from self.others()
+
+    def memories(self) -> Iterator[tuple[Mapping[str, Any], MemoryLine] | Unreadable]:
+        for row in map(dict, self.conn.exec_driver_sql(_MEMORIES).mappings()):
+            try:
+                yield row, self._memory(row)
+            except ValueError as error:
+                yield Unreadable(str(row["id"]), self._bad("memories", row, error))
+
+    def others(self) -> Iterator[Record | BadLine]:
+        """What is no memory."""
         tables: tuple[tuple[str, str, Callable[[Mapping[str, Any]], Record]], ...] = (
-            ("memories", _MEMORIES, self._memory),
             ("memory_aliases", "SELECT * FROM memory_aliases", self._alias),
             ("associations", _ASSOCIATIONS, self._association),
             ("turn_memory_exposure", "SELECT * FROM turn_memory_exposure", self._exposure),
             ("message_memory_attribution", _ATTRIBUTIONS, self._attribution),
         )
         for table, query, record in tables:
-            for row in self.conn.exec_driver_sql(query).mappings():
+            for row in map(dict, self.conn.exec_driver_sql(query).mappings()):
                 try:
-                    yield record(dict(row))
+                    yield record(row)
                 except ValueError as error:
-                    key = next(str(value)[:12] for name, value in row.items() if name.endswith(("id", "memory_a")))
-                    field = f"{table} {key}: {getattr(error, 'below', '') or 'row'}"
-                    yield BadLine(self.name, 0, field, str(error))
+                    yield self._bad(table, row, error)
 
-    def _memory(self, row: Mapping[str, Any]) -> Record:
-        anchor = _anchor(row["temporal_anchor"])
+    def until(self) -> str:
+        """Which ratings this reading has seen: those up to a row, and a time. The source's own `since`."""
+        query = "SELECT max(rowid), max(coalesce(updated_at, created_at)) FROM message_memory_attribution"
+        row, time = self.conn.exec_driver_sql(query).one()
+        return f"{row or 0} {time or ''}"
+
+    def _bad(self, table: str, row: Mapping[str, Any], error: ValueError) -> BadLine:
+        key = next(str(value)[:12] for name, value in row.items() if name.endswith(("id", "memory_a")))
+        return BadLine(self.name, 0, f"{table} {key}: {getattr(error, 'below', '') or 'row'}", str(error))
+
+    def _heirs(self) -> dict[str, str]:
+        """By memory, the last one that is no more and leads to it: its own nights leave an alias behind."""
+        query = (
+            "SELECT new_id, old_id FROM memory_aliases WHERE old_id NOT IN (SELECT id FROM memories)"
+            " ORDER BY created_at, old_id"
+        )
+        return dict(self.conn.exec_driver_sql(query).all())
+
+    def _memory(self, row: Mapping[str, Any]) -> MemoryLine:
+        anchor = anchor_of(row["temporal_anchor"])
         record = _record(
             "memory",
             **{name: row[name] for name in ("id", "content", "type", "source", "strength", "temporal_state")},
@@ -191,7 +150,7 @@ class _Reader:
         assert isinstance(record, MemoryLine)
         if row["embedding"] is None:
             return record
-        return replace(record, model=self.state.model, vector=_vector(row["embedding"]))
+        return replace(record, model=self.model, vector=_vector(row["embedding"]))
 
     def _alias(self, row: Mapping[str, Any]) -> Record:
         return _record("alias", **{n: row[n] for n in ("old_id", "new_id", "reason")}, at=_utc(row, "created_at"))
@@ -203,12 +162,12 @@ class _Reader:
         assert isinstance(record, AssociationLine)
         if row["shown_at"] is None:
             return record
-        return replace(record, remade_after=min(_instant(row["created_at"]), _instant(row["shown_at"])))
+        return replace(record, remade_after=min(instant_of(row["created_at"]), instant_of(row["shown_at"])))
 
     def _exposure(self, row: Mapping[str, Any]) -> Record:
         names = ("session_id", "turn_id", "memory_id", "mode", "score", "retrieval_mode")
         last = self.state.consolidated_at
-        linked = last is not None and _instant(row["created_at"]) <= last
+        linked = last is not None and instant_of(row["created_at"]) <= last
         return _record("exposure", **{n: row[n] for n in names}, at=_utc(row, "created_at"), linked=linked)
 
     def _attribution(self, row: Mapping[str, Any]) -> Record:
@@ -220,17 +179,17 @@ class _Reader:
             applied=bool(row["reinforcement_applied"]) and not self._is_later(row["updated_at"]),
         )
         assert isinstance(record, AttributionLine)
-        return replace(record, changed_at=_instant(row["updated_at"]) if row["updated_at"] else None)
+        return replace(record, changed_at=instant_of(row["updated_at"]) if row["updated_at"] else None)
 
     def _true_at(self, *times: str | None) -> str:
         """When a strength or weight was last true: at the last consolidation, or at a later time of its row."""
-        at = max(_instant(time) for time in times if time)
+        at = max(instant_of(time) for time in times if time)
         return format_instant(max(at, self.state.consolidated_at) if self.state.consolidated_at is not None else at)
 
     def _is_later(self, updated_at: str | None) -> bool:
         """Whether a rating was changed after the last consolidation, which has applied what it was before."""
         last = self.state.consolidated_at
-        return bool(updated_at) and last is not None and _instant(str(updated_at)) > last
+        return bool(updated_at) and last is not None and instant_of(str(updated_at)) > last
 
     def _session(self, turn_id: str, memory_id: str) -> str | None:
         """The session of a turn: the one that showed something in it, else the one in its name."""
@@ -269,27 +228,9 @@ def _record(kind: str, **fields: Any) -> Record:
 
 def _utc(row: Mapping[str, Any], column: str) -> str:
     try:
-        return format_instant(_instant(row[column]))
+        return format_instant(instant_of(row[column]))
     except ValueError as error:
         raise Unfit(str(error), column) from None
-
-
-def _instant(time: str) -> int:
-    """Its times are UTC, whether they say so or not."""
-    try:
-        return parse_instant(time)
-    except ValueError:
-        return parse_instant(f"{time}Z")
-
-
-def _anchor(text: str | None) -> str | None:
-    """An anchor that can be read; what cannot, formative-memory ignores too."""
-    for spelling in (text, f"{text}Z"):
-        try:
-            return temporal_text(spelling)
-        except ValueError:
-            continue
-    return None
 
 
 def _vector(blob: Any) -> bytes:
