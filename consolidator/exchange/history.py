@@ -1,6 +1,6 @@
 """Taking in what happened: aliases, showings and ratings. They may name memories that nobody knows."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -34,24 +34,28 @@ def take_source(desk: Desk, spool: Spool, tally: Tally) -> None:
 
 
 def take_aliases(desk: Desk, spool: Spool, tally: Tally) -> None:
-    """Aliases. One that closes a circle is bad, and so is a second one of the same id."""
+    """
+    Aliases. One that closes a circle is bad, and so is a second one of the same id, unless it ends where that ends: what
+    leads somewhere by way of others may be told as leading there at once.
+    """
     leads: dict[int, int] = {}
     ends: dict[int, int] = {}
     for scope_key, lines in tally.batches(desk, AliasLine, "old_id", "new_id"):
         keys, _ = desk.keys(scope_key, (each for line in lines for each in (line.old_id, line.new_id)))
         names = {key: name for name, key in keys.items()}
         leads |= _following(desk, (keys[line.old_id] for line in lines))
-        ends |= resolve(desk.conn, {keys[line.new_id] for line in lines})
+        ends |= resolve(desk.conn, {keys[line.new_id] for line in lines} | {*leads.values()})
         rows: list[dict[str, Any]] = []
+        same = 0
         for line in lines:
             old, new = keys[line.old_id], keys[line.new_id]
+            if leads.get(old, new) != new and _end(old, leads, ends) == _end(new, leads, ends):
+                same += 1
+                continue
             if leads.get(old, new) != new:
                 tally.refuse(line.line, "old_id", f"is an alias of {names.get(leads[old], 'another memory')} already")
                 continue
-            end = ends[new]
-            while end in leads:
-                end = ends.get(leads[end], leads[end])
-            if end == old:
+            if _end(new, leads, ends) == old:
                 tally.refuse(line.line, "new_id", "leads back to old_id")
                 continue
             leads[old] = new
@@ -59,7 +63,15 @@ def take_aliases(desk: Desk, spool: Spool, tally: Tally) -> None:
                 "old_key": old, "scope_key": scope_key, "new_key": new, "reason": line.reason, "at": line.at
             })  # fmt: skip
         tally.late |= {row["old_key"] for row in rows}
-        tally.count(AliasLine, added=desk.add(aliases, ("old_key",), rows), of=len(rows))
+        tally.count(AliasLine, added=desk.add(aliases, ("old_key",), rows), of=len(rows) + same)
+
+
+def _end(key: int, leads: Mapping[int, int], ends: Mapping[int, int]) -> int:
+    """Where a memory leads in the end, by the aliases of the store and those that were just taken in."""
+    end = ends.get(key, key)
+    while end in leads:
+        end = ends.get(leads[end], leads[end])
+    return end
 
 
 def _following(desk: Desk, keys: Iterable[int]) -> dict[int, int]:

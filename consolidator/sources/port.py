@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -208,6 +208,15 @@ class Source(Protocol):
 
     def prepare(self) -> tuple[str, ...]:
         """What is done once before the first push ever, such as a copy; what a person should hear of it."""
+        ...
+
+
+@runtime_checkable
+class KeepsBook(Protocol):
+    """A source that notes of each rating whether a night has counted it."""
+
+    def counted_until(self, since: str) -> None:
+        """Before a push: the ratings that the reading of `since` told are counted in what will be told."""
         ...
 
 

@@ -268,6 +268,13 @@ def test_an_alias_leads_on_and_never_back(store: Store) -> None:
     assert len(rows(store, sa.select(aliases))) == 3
 
 
+def test_an_alias_that_ends_where_the_known_one_ends_is_known(store: Store) -> None:
+    """Another system may lead there at once where we lead by way of others, or the other way round."""
+    take(store, alias("a", "b"), alias("b", "c"), alias("x", "c"))
+    assert take(store, alias("a", "c"), alias("x", "b")).known == {"alias": 2}
+    assert len(rows(store, sa.select(aliases))) == 3
+
+
 def test_applied_ratings_are_in_the_base_or_in_the_replay(store: Store) -> None:
     """Those later than the base of the memory that counts them are in its replay; events of nobody are in no one's."""
     take(store, memory("a", 2, 0.5), memory("b", 5, 0.5, base_at=iso(2), base_strength=0.4), alias("old b", "b"),

@@ -4,7 +4,7 @@ A memory of formative-memory as an image, and the image that says what we hold.
     memory      its row
     embedding   its vector, base64 of the blob; None: there is none
     links       [other memory, weight, created_at, last_updated_at], by the other memory
-    aliases     [old memory, reason, created_at] of what leads to it, by the old memory
+    aliases     [old memory, next memory, reason, created_at] of what leads to it, also by way of others, by the old one
     waiting     [message, row, time] of the ratings that no night over there has counted
     true_at     when all strengths over there were last true; None: never
 
@@ -140,9 +140,9 @@ def _links(ours: Ours, there: Iterable[list[Any]], at: str) -> Iterator[list[Any
 
 
 def _aliases(ours: Ours, there: Iterable[list[Any]], at: str) -> Iterator[list[Any]]:
-    known = {old: [old, reason, made] for old, reason, made in there}
+    known = {old: [old, *rest] for old, *rest in there}
     for old in sorted({*known, *ours.merged_from} - {ours.id}):
-        yield known.get(old) or [old, "merged", at]
+        yield known.get(old) or [old, ours.id, "merged", at]
 
 
 def _portions(ids: Collection[str]) -> Iterator[list[str]]:
@@ -174,7 +174,19 @@ FROM associations
 WHERE memory_b IN (MARKS)
 ORDER BY other
 """
-_ALIASES = "SELECT new_id, old_id, reason, created_at FROM memory_aliases WHERE new_id IN (MARKS) ORDER BY old_id"
+# By way of others too: what leads to it is not to be led there a second time.
+_ALIASES = """
+WITH RECURSIVE leads (heir, old_id, new_id, reason, created_at) AS (
+    SELECT new_id, old_id, new_id, reason, created_at
+    FROM memory_aliases
+    WHERE new_id IN (MARKS)
+    UNION
+    SELECT leads.heir, a.old_id, a.new_id, a.reason, a.created_at
+    FROM leads
+    JOIN memory_aliases a ON a.new_id = leads.old_id
+)
+SELECT heir, old_id, new_id, reason, created_at FROM leads ORDER BY old_id
+"""
 _WAITING = """
 SELECT memory_id, message_id, rowid, coalesce(updated_at, created_at)
 FROM message_memory_attribution

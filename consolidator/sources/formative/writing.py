@@ -46,7 +46,7 @@ def write_images(conn: sqlite3.Connection, writes: Sequence[Write], counted: Cou
         before = each.before or _NOTHING
         if each.after is not None:
             _link(conn, each.id, before["links"], each.after["links"])
-            _lead(conn, each.id, before["aliases"], each.after["aliases"])
+            _lead(conn, before["aliases"], each.after["aliases"])
             _mark(conn, each.id, before["waiting"], each.after["waiting"])
         else:
             kept = [one for one in before["waiting"] if not counted.holds(*one[1:])]
@@ -147,15 +147,16 @@ def _link(conn: sqlite3.Connection, key: str, before: Sequence[list[Any]], after
     )
 
 
-def _lead(conn: sqlite3.Connection, key: str, before: Sequence[list[Any]], after: Sequence[list[Any]]) -> None:
+def _lead(conn: sqlite3.Connection, before: Sequence[list[Any]], after: Sequence[list[Any]]) -> None:
     """What leads to it. A memory that leads elsewhere already goes on doing so."""
     was, is_to_be = ({old: rest for old, *rest in some} for some in (before, after))
     conn.executemany(
-        "DELETE FROM memory_aliases WHERE old_id = ? AND new_id = ?", [(old, key) for old in was if old not in is_to_be]
+        "DELETE FROM memory_aliases WHERE old_id = ? AND new_id = ?",
+        [(old, new) for old, (new, *_) in was.items() if old not in is_to_be],
     )
     conn.executemany(
         "INSERT OR IGNORE INTO memory_aliases (old_id, new_id, reason, created_at) VALUES (?, ?, ?, ?)",
-        [(old, key, *rest) for old, rest in is_to_be.items() if old not in was],
+        [(old, *rest) for old, rest in is_to_be.items() if old not in was],
     )
 
 
