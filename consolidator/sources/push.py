@@ -15,7 +15,7 @@ from consolidator.laws.clock import Rates
 from consolidator.sources.carry import Carrier, Planned
 from consolidator.sources.ours import Teller, Told
 from consolidator.sources.planned import Agenda, Step, agenda_of
-from consolidator.sources.port import Image, NeedsVector, Options, Source
+from consolidator.sources.port import Image, KeepsBook, NeedsVector, Options, Source
 from consolidator.sources.reading import Progress
 from consolidator.sources.settle import portions, settle
 from consolidator.store.engine import Store
@@ -78,6 +78,8 @@ def push(
     with nullcontext() if dry_run else hold_source(store, key, wall_clock=wall_clock):
         if not dry_run:
             settle(store, source, key, at=wall_clock())
+        if isinstance(source, KeepsBook) and found.since:
+            source.counted_until(found.since)
         carrier = Carrier(store, source, key, new_push_id(now), now, wall_clock)
         teller = Teller(store, source, options, now=now, rates=rates)
         return _Push(carrier, teller, dry_run=dry_run, progress=progress).run()
