@@ -19,6 +19,7 @@ FOREIGNS = {
     "json-versions": "memory_foreign:with_versions",
     "markdown": "markdown_foreign:markdown",
     "mem0": "mapped_foreign:mem0",
+    "vertex": "vertex_foreign:vertex",
     "memory-lancedb": "lance_foreign:official",
     "memory-lancedb-pro": "lance_foreign:pro",
     "memory-new": "memory_new_foreign:plain",

@@ -11,7 +11,7 @@ from consolidator.exchange.records import BadLine
 from consolidator.instants import parse_instant
 from consolidator.sources.choose import open_source
 from consolidator.sources.mapped.mapping import built_in
-from consolidator.sources.port import Item, Options
+from consolidator.sources.port import Item, Options, Unreadable
 
 EXAMPLES = Path(__file__).parents[2] / "docs/examples"
 CSV = "text: note\ncreated_at: written\ntime_zone: UTC\n"
@@ -21,7 +21,8 @@ def read(url: str, mapping: Path | str | None = None, scope: str = "{}") -> tupl
     """The items of a source, and its bad lines without their file."""
     with open_source(url, Options(scope=scope, mapping=str(mapping) if mapping else None)) as source:
         records = list(source.read(None).records)
-    bad = [f"{each.line}: {each.field}: {each.reason}" for each in records if isinstance(each, BadLine)]
+    lines = [each.bad if isinstance(each, Unreadable) else each for each in records if not isinstance(each, Item)]
+    bad = [f"{each.line}: {each.field}: {each.reason}" for each in lines if isinstance(each, BadLine)]
     return [each for each in records if isinstance(each, Item)], bad
 
 
@@ -182,6 +183,18 @@ def test_a_bad_record_costs_itself(tmp_path: Path) -> None:
         "1: content: holds a NUL",
         "1: content: holds half a surrogate pair",
     ]
+
+
+def test_a_record_that_cannot_be_taken_is_not_gone(tmp_path: Path) -> None:
+    """Where its id is known; of a second one with an id only the line is told."""
+    url = mem0(
+        tmp_path, {"id": "1", "memory": "One."}, {"id": "1", "memory": "NUL \0"}, {"id": "2", "memory": "NUL \0"}
+    )
+    with open_source(url, Options()) as source:
+        _, again, nul = source.read(None).records
+    assert isinstance(again, BadLine)
+    assert isinstance(nul, Unreadable)
+    assert nul.id == "2"
 
 
 def test_the_scope_of_the_source_is_added(tmp_path: Path) -> None:

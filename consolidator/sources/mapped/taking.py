@@ -14,7 +14,7 @@ from consolidator.exchange.shapes import record_of
 from consolidator.instants import SECOND, format_instant, from_datetime, parse_instant
 from consolidator.sources.mapped.documents import Found
 from consolidator.sources.mapped.mapping import REST, FieldMapping, fill, places
-from consolidator.sources.port import Item, fingerprint_of, strength_at_first
+from consolidator.sources.port import Item, Unreadable, fingerprint_of, strength_at_first
 
 _VECTOR_FROM = 64  # a longer list of numbers is a vector of some model, and no knowledge
 _FALSE = ("false", "0", "no")
@@ -22,9 +22,9 @@ _FALSE = ("false", "0", "no")
 
 def take(
     found: Iterator[Found], mapping: FieldMapping, *, name: str, scope: str, made_at: int
-) -> Iterator[Item | BadLine]:
+) -> Iterator[Item | Unreadable | BadLine]:
     """
-    An item for each record, a bad line for each that cannot be one.
+    An item for each record, a line that says why for each that cannot be one.
 
     scope: canonical pairs that all have besides. made_at: when a record was taken in over there that does not say so;
     it is no part of the fingerprint. A record without an id is known by what it says, so the same said twice is one.
@@ -37,12 +37,17 @@ def take(
             if taken.is_nothing:
                 continue
             item = taken.item()
-            if item.id in seen and not taken.is_named:
+            if item.id in seen and taken.given is None:
                 continue
             if item.id in seen:
                 raise Unfit(f"{spell(item.id)} is the id of a record before it", "id")
         except ValueError as error:
-            yield BadLine(name, line, getattr(error, "below", "") or "record", str(error))
+            bad = BadLine(name, line, getattr(error, "below", "") or "record", str(error))
+            known_by = None if isinstance(record, Unfit) or not isinstance(record, dict) else taken.given
+            if known_by is None or known_by in seen:
+                yield bad
+            else:
+                yield Unreadable(known_by, bad)
             continue
         seen.add(item.id)
         yield item
@@ -58,7 +63,8 @@ class _Taking:
             raise Unfit(f"{spell(record)} is no object")
         self.record, self.mapping, self.besides, self.made_at = record, mapping, besides, made_at
         self.used: set[tuple[str, ...]] = set()
-        self.is_named = False
+        named = self.first(mapping.id)
+        self.given = None if named is None else spelled(named)  # its id
 
     @property
     def is_nothing(self) -> bool:
@@ -92,8 +98,6 @@ class _Taking:
         }
         created_at = self.at("created_at") if said is not None else None
         uses, used_at = self.uses(), self.at("used_at")
-        given = self.first(mapping.id)
-        self.is_named = given is not None
         told["metadata"] = self.metadata()
         for key in ("content", "type", "topics"):
             examine(told[key], key)
@@ -107,7 +111,7 @@ class _Taking:
             0,
         )
         assert isinstance(memory, MemoryLine)
-        known_by = spelled(given) if self.is_named else _hash(memory)
+        known_by = self.given or _hash(memory)
         return Item(known_by, memory, fingerprint_of({**told, "created_at": created_at}), uses, used_at)
 
     def first(self, fields: tuple[str, ...]) -> Any:
