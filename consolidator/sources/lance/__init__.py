@@ -13,8 +13,6 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from uuid import UUID, uuid5
 
-import numpy as np
-
 from consolidator.embedding.choose import named
 from consolidator.errors import BadInput
 from consolidator.exchange.records import BadLine, Record
@@ -74,7 +72,7 @@ class LanceSource:
                 yield BadLine(self.url, 0, f"row {row['id']!r:.60}", "is there twice; remove one of the two")
                 continue
             seen.add(row["id"])
-            yield self.rows.item(row, vector if vector and _says_something(vector) else None)
+            yield self.rows.item(row, vector)
 
     def look(self, ids: Collection[str]) -> Mapping[str, Image]:
         """See the port."""
@@ -156,8 +154,3 @@ def _pinned(model: str | None) -> str | None:
 def _told(version: str) -> tuple[int, str, int]:
     number, mark, made = version.split(":")
     return int(number), mark, int(made)
-
-
-def _says_something(vector: bytes) -> bool:
-    numbers = np.frombuffer(vector, "<f4")
-    return bool(np.isfinite(numbers).all() and numbers.any())

@@ -40,7 +40,7 @@ def parsed(text: str | None) -> dict[str, Any] | None:
     if text is None or not text.strip():
         return {}
     try:
-        found = json.loads(text, parse_constant=_no_number, parse_float=_number)
+        found = _READER.decode(text)
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
@@ -128,3 +128,6 @@ def _number(text: str) -> float | int:
     """JavaScript writes 1 for 1.0, so they are the same."""
     number = float(text)
     return int(number) if number.is_integer() and abs(number) < 2**53 else number
+
+
+_READER = json.JSONDecoder(parse_constant=_no_number, parse_float=_number)

@@ -40,12 +40,13 @@ class Rows:
 
     def fingerprint(self, row: Mapping[str, Any]) -> str:
         """Of all that a program or a person over there decides."""
-        found = parsed(row.get("metadata"))
-        text = row["text"] or ""
+        return self._fingerprint(row, parsed(row.get("metadata")), self.at(row))
+
+    def _fingerprint(self, row: Mapping[str, Any], found: Mapping[str, Any] | None, at: int | None) -> str:
         told = {name: row.get(name) for name in ("text", "category", "importance", "agentId")}
-        told["at"] = self.at(row)
+        told["at"] = at
         told["scope"] = row.get("scope") or ("" if row.get("agentId") else "global")
-        told["metadata"] = row["metadata"] if found is None else decided(found, text, told["at"])
+        told["metadata"] = row["metadata"] if found is None else decided(found, row["text"] or "", at)
         return fingerprint_of(told)
 
     def at(self, row: Mapping[str, Any]) -> int | None:
@@ -59,11 +60,13 @@ class Rows:
         identity, content = fields.name(row["id"]), fields.text(row["text"])
         examine(identity, "id")
         examine(content, "text")
-        found = parsed(row.get("metadata")) or {}
+        legible = parsed(row.get("metadata"))
+        found = legible or {}
         at, importance = self.at(row), importance_of(row)
         line = record_of(
             {
                 "kind": "memory",
+                "scope": self._scope(row),
                 "content": content,
                 "type": TYPES.get(row["category"] or "other", row["category"]),
                 "source": _WAYS.get(str(found.get("source")), "import"),
@@ -78,12 +81,17 @@ class Rows:
             0,
         )
         assert isinstance(line, MemoryLine)
-        line = replace(line, scope=fields.scope(self._scope(row)))
         if vector is not None:
             line = replace(line, model=self.model, vector=vector)
         uses = max(_count(found.get("accessCount")), _count(found.get("access_count")))
         used_at = max(_milliseconds(found.get(name)) or 0 for name in ("lastAccessedAt", "last_accessed_at"))
-        return Item(identity, line, self.fingerprint(row), uses, used_at * MILLISECOND if uses and used_at else None)
+        return Item(
+            identity,
+            line,
+            self._fingerprint(row, legible, at),
+            uses,
+            used_at * MILLISECOND if uses and used_at else None,
+        )
 
     def _scope(self, row: Mapping[str, Any]) -> dict[str, str]:
         """`agent:main` is agent=main; `global`, or nothing, adds nothing. Its own pair counts where both name one."""

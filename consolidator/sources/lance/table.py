@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import lancedb
+import numpy as np
 import pyarrow as pa
 
 from consolidator.errors import BadInput
@@ -67,7 +68,7 @@ class Table:
         return None
 
     def rows(self, handle: Any, columns: Sequence[str], *, vectors: bool) -> Iterator[tuple[dict[str, Any], Any]]:
-        """Every row with some of its columns, and its vector as bytes where that is wanted and there is one."""
+        """Every row with some of its columns, and its vector as bytes where that is wanted and it points somewhere."""
         wanted = [*columns, "vector"] if vectors else [*columns]
         with self.told("cannot be read"):
             batches = iter(handle.search().select(wanted).to_batches(1000 if vectors else 10_000))
@@ -76,7 +77,7 @@ class Table:
                 batch = next(batches, None)
             if batch is None:
                 return
-            found = vectors_of(batch.column("vector")) if vectors else [None] * batch.num_rows
+            found = vectors_of(batch.column("vector"), sound=True) if vectors else [None] * batch.num_rows
             names = batch.schema.names
             plain = [batch.column(name).to_pylist() for name in columns if name in names]
             for values, vector in zip(zip(*plain, strict=True), found, strict=True):
@@ -139,16 +140,15 @@ def blob(vector: bytes) -> str:
     return base64.b64encode(vector).decode()
 
 
-def vectors_of(column: Any) -> list[bytes | None]:
-    """The vectors of a column as float32, little-endian."""
-    size = column.type.list_size
-    numbers = column.values.to_numpy(zero_copy_only=False).astype("<f4", copy=False)
-    raw = memoryview(numbers.tobytes())
-    begin = column.offset
-    return [
-        bytes(raw[4 * size * (begin + place) : 4 * size * (begin + place + 1)]) if valid else None
-        for place, valid in enumerate(column.is_valid().to_pylist())
-    ]
+def vectors_of(column: Any, *, sound: bool = False) -> list[bytes | None]:
+    """The vectors of a column as float32, little-endian; with `sound` only those that are finite and not all zero."""
+    size, begin = column.type.list_size, column.offset
+    numbers = column.values.to_numpy(zero_copy_only=False).astype("<f4", copy=False).reshape(-1, size)
+    numbers = numbers[begin : begin + len(column)]
+    there = column.is_valid().to_numpy(zero_copy_only=False)
+    if sound:
+        there = there & np.isfinite(numbers).all(axis=1) & numbers.any(axis=1)
+    return [row.tobytes() if valid else None for row, valid in zip(numbers, there, strict=True)]
 
 
 def images_of(rows: pa.Table) -> list[dict[str, Any]]:
