@@ -83,10 +83,9 @@ class LanceForeign(Foreign):
     def make(self, columns: Mapping[str, pa.DataType]) -> None:
         """The table anew, with these columns; as their programs do, with a row that is gone a moment later."""
         table = lancedb.connect(self.folder).create_table(TABLE, schema=pa.schema([*columns.items()]), mode="overwrite")
-        empty = {name: "" if pa.types.is_string(kind) else 0.0 for name, kind in columns.items()}
-        vector = columns.get("vector")
-        known = {"id": "__schema__", "vector": [0.0] * (vector.list_size if vector else 0)}
-        table.add([{**empty, **{name: value for name, value in known.items() if name in columns}}])
+        empty = {name: "" for name, kind in columns.items() if pa.types.is_string(kind)}
+        vector = columns["vector"]
+        table.add([{**empty, "vector": [0.0] * vector.list_size, "id": "__schema__"}])
         table.delete("id = '__schema__'")
 
     def agent(self) -> Agent:

@@ -13,7 +13,6 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from uuid import UUID, uuid5
 
-from consolidator.embedding.choose import named
 from consolidator.errors import BadInput
 from consolidator.exchange.records import BadLine, Record
 from consolidator.sources.lance import lock
@@ -145,6 +144,8 @@ def _pinned(model: str | None) -> str | None:
     """The name under which the store keeps the vectors of a model."""
     if model is None:
         return None
+    from consolidator.embedding.choose import named  # it loads what computes vectors
+
     try:
         return named(model)
     except BadInput:

@@ -63,6 +63,7 @@ class Rows:
         legible = parsed(row.get("metadata"))
         found = legible or {}
         at, importance = self.at(row), importance_of(row)
+        until = _milliseconds(found.get("valid_until")) if self.flavour.states else None
         line = record_of(
             {
                 "kind": "memory",
@@ -70,11 +71,11 @@ class Rows:
                 "content": content,
                 "type": TYPES.get(row["category"] or "other", row["category"]),
                 "source": _WAYS.get(str(found.get("source")), "import"),
-                "created_at": format_instant((at or 0) * MILLISECOND),
+                "created_at": _instant(at or 0, self.flavour.at),
                 "observed_at": self._observed_at(found, at),
                 "strength": strength_at_first(importance),
                 "importance": importance,
-                "expires_at": _instant(found.get("valid_until")) if self.flavour.states else None,
+                "expires_at": until and _instant(until, "valid_until"),
                 "metadata": _kept(found, content),
                 **(self._archived(found, at) if self.flavour.states else {}),
             },
@@ -106,7 +107,7 @@ class Rows:
 
     def _observed_at(self, found: Mapping[str, Any], at: int | None) -> str | None:
         since = _milliseconds(found.get("valid_from"))
-        return _instant(since) if since and since != at else None
+        return _instant(since, "valid_from") if since and since != at else None
 
     def _archived(self, found: Mapping[str, Any], at: int | None) -> dict[str, Any]:
         """Retired by their program: gone. Archived by a person or an agent: so it says."""
@@ -118,7 +119,7 @@ class Rows:
             because, since = "user", _milliseconds(found.get("archived_at"))
         else:
             return {}
-        return {"status": "archived", "archived_because": because, "archived_at": _instant(since)}
+        return {"status": "archived", "archived_because": because, "archived_at": since and _instant(since, because)}
 
 
 def state_of(found: Mapping[str, Any]) -> str:
@@ -164,9 +165,8 @@ def _milliseconds(value: Any) -> int | None:
     return int(value)
 
 
-def _instant(milliseconds: Any) -> str | None:
-    value = _milliseconds(milliseconds)
+def _instant(milliseconds: int, name: str) -> str:
     try:
-        return None if value is None else format_instant(value * MILLISECOND)
+        return format_instant(milliseconds * MILLISECOND)
     except OverflowError:
-        return None
+        raise Unfit(f"{milliseconds} ms is past all times", name) from None

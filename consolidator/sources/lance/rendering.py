@@ -65,8 +65,7 @@ class Rendering:
             if was is not None:
                 sidecar["was"] = was
         elif archived:
-            wanted |= dict.fromkeys(_ARCHIVING) | (was or {})
-            wanted.setdefault("state", None)
+            wanted |= dict.fromkeys(_ARCHIVING) | ({"state": "confirmed"} if was is None else was)
             if state_of({**found, **wanted}) == "archived":
                 wanted["state"] = "confirmed"
         return {**wanted, SIDECAR: sidecar}

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import math
 import os
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -21,6 +22,7 @@ from consolidator.sources.port import Image
 IDS_AT_ONCE = 1000
 NEVER = timedelta(days=36_500)
 _PLAIN = (str, int, float, bool)
+_NOT_OURS = re.compile(r"""['"`/]""")  # where the words of LanceDB may quote somebody's, or name files of its makers
 
 
 class Table:
@@ -55,8 +57,8 @@ class Table:
         except BadInput:
             raise
         except (RuntimeError, ValueError, OSError) as error:
-            words = str(error).split("'")[0].split("/root")[0].splitlines() or [type(error).__name__]
-            raise BadInput(f"{self.url}: {what} ({words[0][:160].strip(' ,:')})") from error
+            words = _NOT_OURS.split(str(error))[0].splitlines() or [type(error).__name__]
+            raise BadInput(f"{self.url}: {what} ({words[0][:160].strip(' ,:(')})") from error
 
     def stamp(self, version: int) -> str | None:
         """What a version of this very table is known by: none made anew has the same. None where it is no more."""
