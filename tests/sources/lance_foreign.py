@@ -6,7 +6,7 @@ opened the table a while ago.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,11 @@ def vector_of(text: str, size: int = SIZE) -> list[float]:
     return [float(each) for each in (numbers / np.linalg.norm(numbers)).astype(np.float32)]
 
 
+def vectors_of(texts: Sequence[str]) -> Any:
+    """As an embedder gives them."""
+    return np.array([vector_of(text) for text in texts], np.float32).reshape(-1, SIZE)
+
+
 class Agent:
     """A program with a handle on the table, which it opened once and goes on using."""
 
@@ -76,7 +81,7 @@ class LanceForeign(Foreign):
         self.kind, self.folder = kind, folder
         self.flavour = FLAVOURS[kind]
         self.url = f"{kind}:{folder}"
-        self.options = Options(**options)
+        self.options = Options(**{"model": "openai:dice", "vectors_of": vectors_of, **options})
         self._made = 0
         self.make(fields_of(kind))
 

@@ -14,16 +14,17 @@ from pathlib import Path
 from uuid import UUID, uuid5
 
 from consolidator.errors import BadInput
-from consolidator.exchange.records import BadLine, Record
+from consolidator.exchange.records import BadLine
 from consolidator.sources.lance import lock
 from consolidator.sources.lance.flavours import FLAVOURS, SCRATCH, Flavour, check
 from consolidator.sources.lance.reading import Rows
 from consolidator.sources.lance.rendering import Rendering
 from consolidator.sources.lance.table import Table
 from consolidator.sources.lance.writing import Writing
-from consolidator.sources.port import Done, Image, Item, Options, Ours, Reading, Ways, Write
+from consolidator.sources.port import Done, Image, Item, Options, Ours, Reading, Unreadable, Ways, Write
 
 _IDS = UUID("5d0a3f3e-6a0e-5b7e-9f0c-2f6b8f6f7c11")  # the namespace of the records that we make
+MIXED = "mixed"
 _MAPPING = 1  # what a reading means; another number, and everything is read again
 
 
@@ -49,6 +50,7 @@ class LanceSource:
         self.rows = Rows(flavour, table.url, options.scope, _pinned(options.model))
         size = table.schema.field("vector").type.list_size
         self.rendering = Rendering(flavour, table.url, size, table.columns)
+        self._began = 0
         self.writing = Writing(table, self.fingerprint, metadata=flavour.metadata)
 
     def read(self, since: str | None) -> Reading:
@@ -61,17 +63,10 @@ class LanceSource:
         wanted = [name for name in (*self.flavour.columns, "scope") if name != "vector" and name in self.table.columns]
         return Reading(self._records(handle, [*dict.fromkeys(wanted)]), told)
 
-    def _records(self, handle: object, columns: Sequence[str]) -> Iterator[Item | Record | BadLine]:
-        """A row that has the id of an earlier one is told as bad: two handles of the plugin made it twice."""
-        seen: set[str] = set()
+    def _records(self, handle: object, columns: Sequence[str]) -> Iterator[Item | Unreadable | BadLine]:
         for row, vector in self.table.rows(handle, columns, vectors=self.model is not None):
-            if row["id"] == SCRATCH:
-                continue
-            if row["id"] in seen:
-                yield BadLine(self.url, 0, f"row {row['id']!r:.60}", "is there twice; remove one of the two")
-                continue
-            seen.add(row["id"])
-            yield self.rows.item(row, vector)
+            if row["id"] != SCRATCH:
+                yield self.rows.item(row, vector)
 
     def look(self, ids: Collection[str]) -> Mapping[str, Image]:
         """See the port."""
@@ -98,19 +93,24 @@ class LanceSource:
         return done
 
     def version(self) -> str | None:
-        """The table's own number, what that version is known by, and how many were made here until then."""
+        """
+        The table's own number, and what that version is known by.
+
+        Where others wrote between our writes it is one that nothing goes back from: theirs would be lost.
+        """
         with self.table.told("cannot be opened"):
             number = self.table.open().version
-        return f"{number}:{self.table.stamp(number)}:{self.writing.commits}"
+        if not self.writing.commits:
+            self._began = number
+        alone = number - self._began == self.writing.commits
+        return f"{number}:{self.table.stamp(number)}" if alone else f"{number}:{MIXED}"
 
     def go_back(self, version: str, since: str) -> bool:
         """
-        See the port. Nobody else may have written between the two, nor after.
-
-        LanceDB would return to it over what is written at that very moment; then that is what it is given back.
+        See the port. LanceDB returns to it over what is written at that very moment; then that is given back to it.
         """
-        (target, mark, made), (latest, now_mark, made_since) = _told(version), _told(since)
-        if latest - target != made_since - made or self.table.stamp(target) != mark or mark == "None":
+        (target, mark), (latest, latest_mark) = _told(version), _told(since)
+        if self.table.stamp(target) != mark:
             return False
         self._must_be_writable()
         with (
@@ -118,7 +118,7 @@ class LanceSource:
             self.table.told("cannot be written"),
         ):
             handle = self.table.open()
-            if handle.version != latest or self.table.stamp(latest) != now_mark:
+            if handle.version != latest or self.table.stamp(latest) != latest_mark:
                 return False
             handle.restore(target)
             if handle.version != latest + 1:
@@ -152,6 +152,6 @@ def _pinned(model: str | None) -> str | None:
         return model
 
 
-def _told(version: str) -> tuple[int, str, int]:
-    number, mark, made = version.split(":")
-    return int(number), mark, int(made)
+def _told(version: str) -> tuple[int, str]:
+    number, _, mark = version.partition(":")
+    return int(number), mark

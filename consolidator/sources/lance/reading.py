@@ -12,7 +12,7 @@ from consolidator.exchange.shapes import record_of
 from consolidator.instants import format_instant
 from consolidator.sources.lance.flavours import Flavour
 from consolidator.sources.lance.metadata import COUNTED, SIDECAR, decided, parsed
-from consolidator.sources.port import Item, fingerprint_of, strength_at_first
+from consolidator.sources.port import Item, Unreadable, fingerprint_of, strength_at_first
 
 MOST_OF_ONE = 500  # characters of one member of their metadata that are kept here
 MILLISECOND = 1000
@@ -29,14 +29,15 @@ class Rows:
         self.flavour, self.url, self.model = flavour, url, model
         self.scope: dict[str, str] = json.loads(scope)
 
-    def item(self, row: Mapping[str, Any], vector: bytes | None) -> Item | BadLine:
+    def item(self, row: Mapping[str, Any], vector: bytes | None) -> Item | Unreadable | BadLine:
         """The record of a row, or why it cannot be one."""
         try:
             return self._item(row, vector)
         except ValueError as error:
             key = fields.spell(row["id"])
             below = getattr(error, "below", "")
-            return BadLine(self.url, 0, f"row {key}: {below}" if below else f"row {key}", str(error))
+            bad = BadLine(self.url, 0, f"row {key}: {below}" if below else f"row {key}", str(error))
+            return Unreadable(row["id"], bad) if row["id"] else bad
 
     def fingerprint(self, row: Mapping[str, Any]) -> str:
         """Of all that a program or a person over there decides."""

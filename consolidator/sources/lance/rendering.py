@@ -13,7 +13,7 @@ from consolidator.sources.lance.flavours import Flavour
 from consolidator.sources.lance.metadata import SIDECAR, parsed, with_members
 from consolidator.sources.lance.reading import MILLISECOND, TYPES, state_of
 from consolidator.sources.lance.table import blob
-from consolidator.sources.port import Image, Ours
+from consolidator.sources.port import Image, NeedsVector, Ours
 
 TO_CORE, TO_WORKING, TO_PERIPHERAL = 0.7, 0.4, 0.15
 USUAL_IMPORTANCE = 0.7
@@ -83,10 +83,10 @@ class Rendering:
         }
 
     def _new(self, ours: Ours, like: Image | None, new_id: str) -> Image:
-        """What has no vector of its own has that of the first it was written from: near enough to be found by."""
         like = like or {}
-        vector = blob(ours.vector) if ours.vector else like.get("vector")
-        if ours.vector and len(ours.vector) != 4 * self.size:
+        if ours.vector is None:
+            raise NeedsVector
+        if len(ours.vector) != 4 * self.size:
             raise BadInput(
                 f"{self.url}: its vectors have {self.size} numbers and the embedder gives {len(ours.vector) // 4}; "
                 "name the model that made them"
@@ -96,7 +96,7 @@ class Rendering:
         known: dict[str, Any] = {
             "id": new_id,
             "text": ours.content,
-            "vector": vector,
+            "vector": blob(ours.vector),
             "category": _CATEGORIES.get(ours.type, like.get("category") or "other"),
             "scope": like.get("scope"),
             "agentId": like.get("agentId"),
@@ -112,8 +112,6 @@ class Rendering:
 
     def _metadata(self, ours: Ours, like: Image, at: int) -> dict[str, Any]:
         sidecar = {**_sidecar(ours), "merged_from": list(ours.merged_from)}
-        if not ours.vector and like.get("vector"):
-            sidecar["vector"] = "borrowed"
         if not self.flavour.states:
             return {SIDECAR: sidecar}
         about = parsed(like.get("metadata")) or {}

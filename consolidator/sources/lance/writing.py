@@ -41,7 +41,7 @@ class _Round:
 
 class Writing:
     """
-    Writes to one table. commits: how many versions it has made. sure: whether all that came between was its own.
+    Writes to one table. commits: how many versions it has made.
     """
 
     def __init__(self, table: Table, fingerprint: Callable[[Image], str], *, metadata: bool) -> None:
