@@ -106,7 +106,7 @@ def parse(text: str, rules: Rules) -> Page:
     lines = tuple(_LINE.findall(text[len(mark) :]))
     after = _front_matter(lines)
     front = dict(_fields(lines[1 : after - 1])) if after else {}
-    if rules.whole and _TITLED <= front.keys():
+    if rules.whole and front.keys() >= _TITLED:
         return Page(mark, lines, _whole(lines, after), front)
     tokens = _MARKDOWN.parse("\n" * after + "".join(lines[after:]))
     nodes = _nest(tokens)

@@ -6,11 +6,12 @@ stand from the memories before and after them, so that what was removed can be p
 which nothing else was changed is then the same, byte for byte.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from consolidator.sources.markdown.blocks import PLAIN, Page, Rules, end_of, parse, write_line
+from consolidator.sources.markdown.blocks import PLAIN, Page, Rules, Spot, end_of, parse, write_line
 from consolidator.sources.port import Image
 
 
@@ -24,17 +25,15 @@ def images_of(page: Page, name: str) -> dict[str, Image]:
 
 
 def _spot_image(page: Page, number: int) -> dict[str, Any]:
-    spot, lines = page.spots[number], page.lines
+    spot, lines, gap = page.spots[number], page.lines, _gap(page, page.spots[number])
     before = page.spots[number - 1] if number else None
     after = page.spots[number + 1] if number + 1 < len(page.spots) else None
-    gap = _gap(lines, spot.start, spot.end)
-    rest = (after.start if after else len(lines)) - spot.end - (1 if gap else 0)
     return {
         "lines": [*lines[spot.start : spot.end]],
         "gap": gap,
         "line": spot.start,
         "above": [before.key if before else None, spot.start - (before.end if before else 0)],
-        "below": [after.key if after else None, rest],
+        "below": [after.key if after else None, (after.start if after else len(lines)) - spot.end - bool(gap)],
         "prefix": spot.prefix,
         "headings": [*spot.headings],
         "under": [*spot.under],
@@ -44,11 +43,11 @@ def _spot_image(page: Page, number: int) -> dict[str, Any]:
     }
 
 
-def _gap(lines: Sequence[str], start: int, end: int) -> str:
-    """The blank line that goes with what stands alone between two."""
-    if (start == 0 or not lines[start - 1].strip()) and end < len(lines) and not lines[end].strip():
-        return lines[end]
-    return ""
+def _gap(page: Page, spot: Spot) -> str:
+    """The blank line that goes with what stands alone between two: the one below it."""
+    start, end, lines = spot.start, spot.end, page.lines
+    alone = (start == 0 or not lines[start - 1].strip()) and end < len(lines) and not lines[end].strip()
+    return "" if spot.bears or not alone else lines[end]
 
 
 def told(image: Image) -> dict[str, Any]:
@@ -71,6 +70,8 @@ def merged(text: str, like: Image, instead: str) -> Image | None:
     spots = parse(line.lstrip(), PLAIN).spots
     read = " ".join(text.split()) if first["whole"] else spots[0].text
     spot = {**first, "lines": [line + end_of(first["lines"][-1])], "gap": "", "bears": False, "instead": instead}
+    if not first["prefix"].strip() and not first["whole"]:
+        spot["gap"] = end_of(first["lines"][0]) or "\n"  # between it and the paragraph that it takes the place of
     return {"file": like["file"], "text": read, "spots": [spot]}
 
 
@@ -98,40 +99,40 @@ class Sheet:
                 row.line += self.page.line_end
         return self.page.mark + "".join(row.line for row in self.rows)
 
-    def remove(self, key: str) -> None:
-        """Every spot of a record; of what bears others the text alone, so that they keep their place."""
+    def remove(self, key: str, *, parted: bool) -> None:
+        """
+        Every spot of a record; of what bears others the text alone, so that they keep their place. parted: the blank
+        line below was written with it.
+        """
         for number in sorted({row.number for row in self.rows if row.key == key}):
             start, end = self._span(key, number)
             spot = self.page.spots[number]
             if spot.bears:
                 self.rows[start:end] = [_Row(_bare(spot.prefix, self.rows[end - 1].line))]
             else:
-                gap = 1 if _gap([row.line for row in self.rows], start, end) else 0
-                del self.rows[start : end + gap]
+                blank = end < len(self.rows) and not self.rows[end].line.strip()
+                del self.rows[start : end + (blank and (parted or bool(_gap(self.page, spot))))]
 
-    def replace(self, spot: Mapping[str, Any], key: str) -> bool:
-        """Write a spot where the first one of another record begins, which is still there. False: there is none."""
+    def put_before(self, spot: Mapping[str, Any], key: str) -> bool:
+        """Write a spot before the record that it takes the place of. False: that is not there."""
         old = spot.get("instead")
         start = next((place for place, row in enumerate(self.rows) if old is not None and row.key == old), None)
         if start is None:
             return False
-        self.rows[start:start] = [_Row(line, key, -1) for line in spot["lines"]]
+        self.rows[start:start] = _rows(spot, key, -1)
         return True
 
-    def part(self, old: str) -> None:
-        """A blank line before a paragraph that stays where a new one has come."""
-        place = next((place for place, row in enumerate(self.rows) if row.key == old), 0)
-        if place:
-            self.rows.insert(place, _Row(self.page.line_end))
-
-    def put_back(self, spot: Mapping[str, Any], key: str) -> None:
-        """Write a spot where it stood: as far from a neighbour that is still there, else at its line."""
+    def put_back(self, spot: Mapping[str, Any], key: str, *, apart: bool) -> None:
+        """
+        Write a spot where it stood: as far from a neighbour that is still there, else at its line. apart: between
+        blank lines, which it had not.
+        """
         place = self._place(spot)
         bare = _bare(spot["prefix"], spot["lines"][-1])
         if spot["bears"] and place < len(self.rows) and self.rows[place].line.rstrip("\r\n") == bare.rstrip("\r\n"):
             del self.rows[place]
-        rows = [_Row(line, key, -2 - spot["line"]) for line in spot["lines"]]
-        self.rows[place:place] = [*rows, *([_Row(spot["gap"])] if spot["gap"] else [])]
+        parting = [_Row(self.page.line_end)] if apart else []
+        self.rows[place:place] = [*parting, *_rows(spot, key, -2 - spot["line"]), *parting]
 
     def _place(self, spot: Mapping[str, Any]) -> int:
         key, distance = spot["above"]
@@ -159,33 +160,56 @@ class Sheet:
         return places[0], places[-1] + 1
 
 
+def _rows(spot: Mapping[str, Any], key: str, number: int) -> list[_Row]:
+    rows = [_Row(line, key, number) for line in spot["lines"]]
+    return [*rows, *([_Row(spot["gap"])] if spot["gap"] else [])]
+
+
 def _bare(prefix: str, line: str) -> str:
     return prefix.rstrip() + end_of(line)
 
 
-def edited(page: Page, rules: Rules, changes: Mapping[str, Image | None]) -> Page | None:
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Of one record: from the image that it has, None for none, to the image that it is to have, None to be removed."""
+
+    before: Image | None
+    after: Image | None
+
+
+def edited(page: Page, rules: Rules, changes: Mapping[str, Change]) -> Page | None:
     """
-    The page after all of these changes: by key, the image to be written, or None to remove what is there.
+    The page after all of these changes, by key: what is to be there comes before anything goes.
 
     None where another memory would be changed with it, or what was written would not be read.
     """
-    removed = {key for key, image in changes.items() if image is None}
-    added = {key: image for key, image in changes.items() if image is not None}
-    spots = [(spot, key) for key, image in added.items() for spot in image["spots"]]
+    made = {key: change.after for key, change in changes.items() if change.after is not None}
+    gone = {key: change.before for key, change in changes.items() if change.before is not None}
+    for apart in (False, True) if made else ():
+        more = _with(page, rules, made, apart=apart)
+        if more is not None:
+            return _without(more, rules, gone)
+    return None if made else _without(page, rules, gone)
+
+
+def _with(page: Page, rules: Rules, images: Mapping[str, Image], *, apart: bool) -> Page | None:
     sheet = Sheet(page)
-    rest = [(spot, key) for spot, key in spots if not sheet.replace(spot, key)]
-    for key in removed:
-        sheet.remove(key)
-    for spot, _ in spots:
-        if spot.get("instead") and not spot["prefix"].strip():
-            sheet.part(spot["instead"])
+    spots = [(spot, key) for key, image in images.items() for spot in image["spots"]]
+    rest = [(spot, key) for spot, key in spots if not sheet.put_before(spot, key)]
     for spot, key in sorted(rest, key=lambda each: each[0]["line"]):
-        sheet.put_back(spot, key)
+        sheet.put_back(spot, key, apart=apart)
+    return _checked(sheet, rules, page.keys + Counter(key for _, key in spots))
+
+
+def _without(page: Page, rules: Rules, images: Mapping[str, Image]) -> Page | None:
+    sheet, wanted = Sheet(page), page.keys
+    for key, image in images.items():
+        first = image["spots"][0]
+        sheet.remove(key, parted="instead" in first and bool(first["gap"]))
+        del wanted[key]
+    return _checked(sheet, rules, wanted)
+
+
+def _checked(sheet: Sheet, rules: Rules, wanted: Counter[str]) -> Page | None:
     after = parse(str(sheet), rules)
-    wanted = {*page.keys} - removed | {*added}
-    return after if {*after.keys} == wanted and after.keys.total() == _total(page, removed, added) else None
-
-
-def _total(page: Page, removed: set[str], added: Mapping[str, Image]) -> int:
-    keys = page.keys
-    return keys.total() - sum(keys[key] for key in removed) + sum(len(image["spots"]) for image in added.values())
+    return after if after.keys == wanted and after.lines == tuple(row.line for row in sheet.rows) else None

@@ -16,7 +16,7 @@ from consolidator.instants import NIGHT, format_instant, parse_instant
 from consolidator.scopes import canonical
 from consolidator.sources.markdown.blocks import Page, key_of, parse
 from consolidator.sources.markdown.files import TRIES, Read, insist_on_writing, read_file, replace_file
-from consolidator.sources.markdown.images import edited, images_of, merged, told
+from consolidator.sources.markdown.images import Change, edited, images_of, merged, told
 from consolidator.sources.markdown.moves import Seen, moved, seen
 from consolidator.sources.markdown.places import File, Folder, folder_of
 from consolidator.sources.port import (
@@ -204,9 +204,9 @@ class MarkdownSource:
 
     def _sort(
         self, writes: Mapping[str, Write], there: Mapping[str, Image]
-    ) -> tuple[dict[str, Image | None], dict[str, str]]:
+    ) -> tuple[dict[str, Change], dict[str, str]]:
         """What is to be changed on a page that holds these images, and what is not and why."""
-        changes: dict[str, Image | None] = {}
+        changes: dict[str, Change] = {}
         conflicts = {}
         for key, each in writes.items():
             is_there = self.fingerprint(there[key]) if key in there else None
@@ -217,7 +217,7 @@ class MarkdownSource:
             elif each.after is None and each.before is None:
                 continue
             else:
-                changes[key] = each.after
+                changes[key] = Change(each.before, each.after)
         return changes, conflicts
 
     def version(self) -> str | None:
@@ -248,13 +248,13 @@ def _found(file: File, read: Read, before: Seen, now: Seen) -> _Found:
     return _Found(file, read, page, keys)
 
 
-def _all_or_each(page: Page, file: File, changes: Mapping[str, Image | None], conflicts: dict[str, str]) -> Page:
+def _all_or_each(page: Page, file: File, changes: Mapping[str, Change], conflicts: dict[str, str]) -> Page:
     """The page with the changes; where not all can be made, with those that can, one by one."""
     after = edited(page, file.rules, changes) if changes else page
     if after is not None:
         return after
-    for key, image in sorted(changes.items(), key=lambda change: change[1] is None):
-        after = edited(page, file.rules, {key: image})
+    for key, change in sorted(changes.items(), key=lambda each: each[1].after is None):
+        after = edited(page, file.rules, {key: change})
         if after is None:
             conflicts[key] = "cannot be changed without changing what stands around it in its file"
         page = after or page
