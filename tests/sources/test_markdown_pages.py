@@ -95,7 +95,7 @@ def said(text: str, rules: Rules = PLAIN) -> list[str]:
 
 
 @given(texts(), RULES)
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_a_page_is_its_text(text, rules):
     """Read and written again without a change it is the same, byte for byte."""
     page = parse(text, rules)
@@ -104,7 +104,7 @@ def test_a_page_is_its_text(text, rules):
 
 
 @given(texts(), RULES, st.data())
-@settings(max_examples=500)
+@settings(max_examples=150)
 @example("- a\n\n- b\n\n- c", PLAIN, None)
 def test_what_is_taken_out_and_put_back_was_never_away(text, rules, data):
     """Whichever records and in whatever order; with others gone the rest of the lines stays, to the byte."""
@@ -132,7 +132,7 @@ NEW = st.sampled_from(["Merged.", "# not a heading", "1. not a list", "[ ] no bo
 
 
 @given(texts(), RULES, NEW, st.data())
-@settings(max_examples=700)
+@settings(max_examples=150)
 def test_a_merge_taken_back_leaves_the_page_as_it_was(text, rules, new, data):
     """The new text before the first, then the others go; and back. As a push does it, and its undo."""
     page = parse(text, rules)
@@ -163,7 +163,7 @@ def any_bears(image: Image) -> bool:
 
 
 @given(ODD, st.sampled_from(["", "- ", "* [x] ", "12. ", "  - ", "\t+ "]))
-@settings(max_examples=500)
+@settings(max_examples=150)
 def test_a_text_is_written_so_that_it_is_read_again(text, prefix):
     """Or told that it cannot be."""
     line = write_line(text, prefix, whole=False)

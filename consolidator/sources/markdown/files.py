@@ -42,12 +42,19 @@ def read_file(path: Path) -> Read | None:
     return Read(raw, text, changed_at, "holds a NUL" if "\0" in text else None)
 
 
+def is_protected(path: Path) -> bool:
+    """Whether somebody has said that the file is not to be written: also to root, who could."""
+    try:
+        return not os.access(path, os.W_OK) or not path.stat().st_mode & 0o222
+    except FileNotFoundError:
+        return False
+
+
 def insist_on_writing(path: Path) -> None:
-    """BadInput where the file, or the folder that its successor is written in, may not be written."""
-    real = Path(os.path.realpath(path))
-    for what, mode in ((real, os.W_OK), (real.parent, os.W_OK | os.X_OK)):
-        if not os.access(what, mode) or not what.stat().st_mode & 0o222:
-            raise BadInput(f"{what}: may only be read; make it writable and push again (nothing was written)")
+    """BadInput where the folder that a file's successor is written in may not be written."""
+    folder = Path(os.path.realpath(path)).parent
+    if not os.access(folder, os.W_OK | os.X_OK) or not folder.stat().st_mode & 0o222:
+        raise BadInput(f"{folder}: may only be read; make it writable, or pull alone from this source")
 
 
 def replace_file(path: Path, raw: bytes, new: bytes) -> bool:

@@ -15,7 +15,7 @@ from consolidator.exchange.shapes import record_of
 from consolidator.instants import NIGHT, format_instant, parse_instant
 from consolidator.scopes import canonical
 from consolidator.sources.markdown.blocks import Page, key_of, parse
-from consolidator.sources.markdown.files import TRIES, Read, insist_on_writing, read_file, replace_file
+from consolidator.sources.markdown.files import TRIES, Read, insist_on_writing, is_protected, read_file, replace_file
 from consolidator.sources.markdown.images import Change, edited, images_of, merged, told
 from consolidator.sources.markdown.moves import Seen, moved, seen
 from consolidator.sources.markdown.places import File, Folder, folder_of
@@ -35,6 +35,7 @@ from consolidator.sources.port import (
 
 LONGEST_LABEL = 60  # of what is a topic
 
+GONE = "is in a file that is no more"
 EDITED = "was edited or removed over there meanwhile"
 
 
@@ -167,12 +168,13 @@ class MarkdownSource:
         by_id = {each.id: each for each in writes}
         to_write: dict[str, dict[str, Write]] = {}
         for name, keys in _by_file(by_id).items():
-            if name not in self.files:
-                done |= {_id(name, key): Done(conflict="is in a file that is no more") for key in keys}
-            elif self.files[name].read_only:
+            file = self.files.get(name)
+            if file is None or not file.path.exists():
+                done |= {_id(name, key): Done(conflict=GONE) for key in keys}
+            elif file.read_only or is_protected(file.path):
                 done |= {_id(name, key): Done(conflict="is in a file that is only read") for key in keys}
             else:
-                insist_on_writing(self.files[name].path)
+                insist_on_writing(file.path)
                 to_write[name] = {key: by_id[_id(name, key)] for key in keys}
         for name, changes in to_write.items():
             told_of = self._write(self.files[name], changes)
@@ -185,7 +187,7 @@ class MarkdownSource:
         for _ in range(TRIES):
             read = read_file(file.path)
             if read is None or read.bad is not None:
-                why = "is in a file that is no more" if read is None else f"is in a file that {read.bad}"
+                why = GONE if read is None else f"is in a file that {read.bad}"
                 return {key: Done(conflict=why) for key in writes}
             page = parse(read.text, file.rules)
             changes, conflicts = self._sort(writes, images_of(page, file.name))
