@@ -18,7 +18,7 @@ CREATE VIRTUAL TABLE memory_fts USING fts5(
 )
 """
 MODEL = "openai:text-embedding-3-small"
-AT = "2026-10-01T08:00:00.000Z"
+AT = "2026-03-01T09:00:00.000Z"
 NOT_OURS = ("turn_memory_exposure", "message_memory_attribution")
 
 
@@ -29,7 +29,7 @@ class FormativeForeign(Foreign):
     """
 
     def __init__(self, folder: Path) -> None:
-        self.theirs = Formative(folder / "associations.db", consolidated_at="2026-09-30T03:00:00.000Z")
+        self.theirs = Formative(folder / "associations.db", consolidated_at="2026-02-28T03:00:00.000Z")
         self.conn = self.theirs.conn
         self.conn.execute(SEARCH)
         self.theirs.state("embedding_provider_id", "openai")

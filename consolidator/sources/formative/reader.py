@@ -49,12 +49,28 @@ def _notes(conn: sa.Connection) -> tuple[str, ...]:
     return (f"left out: associations there with a memory that is no more ({dangling})",) if dangling else ()
 
 
-_MEMORIES = "SELECT m.*, e.embedding FROM memories m LEFT JOIN memory_embeddings e ON e.id = m.id"
-_ATTRIBUTIONS = "SELECT * FROM message_memory_attribution ORDER BY coalesce(updated_at, created_at)"
+# Named one by one, so that a table without one of them is told as such.
+_MEMORIES = """
+SELECT
+    m.id, m.type, m.content, m.temporal_state, m.temporal_anchor, m.created_at, m.strength, m.source, m.consolidated,
+    e.embedding
+FROM memories m
+LEFT JOIN memory_embeddings e ON e.id = m.id
+"""
+_ALIASES = "SELECT old_id, new_id, reason, created_at FROM memory_aliases"
+_EXPOSURES = """
+SELECT session_id, turn_id, memory_id, mode, score, retrieval_mode, created_at
+FROM turn_memory_exposure
+"""
+_ATTRIBUTIONS = """
+SELECT message_id, memory_id, evidence, confidence, turn_id, created_at, updated_at, reinforcement_applied
+FROM message_memory_attribution
+ORDER BY coalesce(updated_at, created_at)
+"""
 # shown_at: when both ends were last shown in one turn. Its night links what was shown, so a link made later than the
 # first import, of what was shown later, is one that our nights make too.
 _ASSOCIATIONS = """
-SELECT a.*, (
+SELECT a.memory_a, a.memory_b, a.weight, a.created_at, a.last_updated_at, (
     SELECT max(min(x.created_at, y.created_at))
     FROM turn_memory_exposure x
     JOIN turn_memory_exposure y ON y.session_id = x.session_id AND y.turn_id = x.turn_id
@@ -106,9 +122,9 @@ class Reader:
     def others(self) -> Iterator[Record | BadLine]:
         """What is no memory."""
         tables: tuple[tuple[str, str, Callable[[Mapping[str, Any]], Record]], ...] = (
-            ("memory_aliases", "SELECT * FROM memory_aliases", self._alias),
+            ("memory_aliases", _ALIASES, self._alias),
             ("associations", _ASSOCIATIONS, self._association),
-            ("turn_memory_exposure", "SELECT * FROM turn_memory_exposure", self._exposure),
+            ("turn_memory_exposure", _EXPOSURES, self._exposure),
             ("message_memory_attribution", _ATTRIBUTIONS, self._attribution),
         )
         for table, query, record in tables:

@@ -42,10 +42,10 @@ def write_images(conn: sqlite3.Connection, writes: Sequence[Write], counted: Cou
     for each in fit:
         if each.after is not None and each.id in there:
             _change(conn, each.id, each.before or {}, each.after)
-    for each in fit:
+    for each in sorted(fit, key=lambda each: each.id not in there):
         before = each.before or _NOTHING
         if each.after is not None:
-            _link(conn, each.id, before["links"], each.after["links"])
+            _link(conn, each.id, before["links"], each.after["links"], over=each.id in there)
             _lead(conn, before["aliases"], each.after["aliases"])
             _mark(conn, each.id, before["waiting"], each.after["waiting"])
         else:
@@ -132,17 +132,28 @@ def _change(conn: sqlite3.Connection, key: str, before: Image, after: Image) -> 
         conn.execute(f"UPDATE memories SET {sets} WHERE id = ?", [*changed.values(), key])
 
 
-def _link(conn: sqlite3.Connection, key: str, before: Sequence[list[Any]], after: Sequence[list[Any]]) -> None:
-    """Its links, as far as the other end is there; that end's image holds the same link."""
-    was = {other: rest for other, *rest in before}
-    is_to_be = {other: rest for other, *rest in after}
+_ADD_LINK = """
+INSERT INTO associations (memory_a, memory_b, weight, created_at, last_updated_at)
+SELECT ?, ?, ?, ?, ?
+WHERE EXISTS (SELECT 1 FROM memories WHERE id = ?)
+ON CONFLICT (memory_a, memory_b)
+"""
+_OVER = "DO UPDATE SET weight = excluded.weight, last_updated_at = excluded.last_updated_at"
+
+
+def _link(
+    conn: sqlite3.Connection, key: str, before: Sequence[list[Any]], after: Sequence[list[Any]], *, over: bool
+) -> None:
+    """
+    Its links, as far as the other end is there; that end's image holds the same link.
+
+    over: what is there is written over. A memory that comes back takes what its other end says by now.
+    """
+    was, is_to_be = ({other: rest for other, *rest in some} for some in (before, after))
     pairs = [sorted((key, other)) for other in was if other not in is_to_be]
     conn.executemany("DELETE FROM associations WHERE memory_a = ? AND memory_b = ?", pairs)
     conn.executemany(
-        "INSERT INTO associations (memory_a, memory_b, weight, created_at, last_updated_at)"
-        " SELECT ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM memories WHERE id = ?)"
-        " ON CONFLICT (memory_a, memory_b) DO UPDATE"
-        " SET weight = excluded.weight, last_updated_at = excluded.last_updated_at",
+        f"{_ADD_LINK} {_OVER if over else 'DO NOTHING'}",
         [(*sorted((key, other)), *rest, other) for other, rest in is_to_be.items() if was.get(other) != rest],
     )
 
@@ -180,12 +191,11 @@ def _date(conn: sqlite3.Connection, writes: Sequence[Write]) -> None:
     what it was before where a push is taken back.
     """
     told = [(each.before and each.before["true_at"], each.after["true_at"]) for each in writes if each.after]
-    if not told:
+    (now,) = conn.execute("SELECT max(value) FROM state WHERE key = ?", (_LAST,)).fetchone()
+    earlier = [after for before, after in told if before and before == now and (after or "") < before]
+    later = [after for _, after in told if after and after > (now or "")]
+    if not earlier and not later:
         return
-    (now,) = conn.execute(f"SELECT max(value) FROM state WHERE key = '{_LAST}'").fetchone()
-    wanted = max((after for _, after in told if after), default=None)
-    back = any(before and before == now for before, _ in told)
-    if (wanted is None and back) or (wanted is not None and (now is None or wanted > now or back)):
-        conn.execute("DELETE FROM state WHERE key = ?", (_LAST,))
-        if wanted is not None:
-            conn.execute("INSERT INTO state (key, value) VALUES (?, ?)", (_LAST, wanted))
+    conn.execute("DELETE FROM state WHERE key = ?", (_LAST,))
+    if told_now := max(filter(None, later or earlier), default=None):
+        conn.execute("INSERT INTO state (key, value) VALUES (?, ?)", (_LAST, told_now))
