@@ -55,4 +55,7 @@ class Mem0Export(Foreign):
 
 @contextmanager
 def mem0(folder: Path) -> Iterator[Foreign]:
-    yield Mem0Export(folder / "export.json")
+    export = Mem0Export(folder / "export.json")
+    export.add("Ada drinks tea.", scope='{"user":"ada"}')
+    export.add("The tram to the harbour is line six.", scope='{"user":"ada","agent":"planner"}', topics=("travel",))
+    yield export

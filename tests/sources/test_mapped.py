@@ -172,6 +172,9 @@ def test_a_bad_record_costs_itself(tmp_path: Path) -> None:
         {"id": "7", "memory": "Half \ud83d"},
         {"id": "8", "memory": None},
         {"id": "9", "memory": "Nine.", "created_at": "2026-05-30 06:30:00"},
+        {"id": "nul \0", "memory": "Ten."},
+        {"id": "x" * 1001, "memory": "Eleven."},
+        {"id": "12", "memory": "Twelve.", "user_id": "half \ud83d"},
     )
     items, bad = read(url)
     assert [each.id for each in items] == ["1", "9"]
@@ -182,6 +185,9 @@ def test_a_bad_record_costs_itself(tmp_path: Path) -> None:
         "1: created_at: 'last Tuesday' is not a time (e.g. 2026-05-30T03:30:00)",
         "1: content: holds a NUL",
         "1: content: holds half a surrogate pair",
+        "1: id: holds a NUL",
+        "1: id: is longer than 1000 bytes",
+        "1: scope: 'half \\ud83d' in a scope is not valid Unicode",
     ]
 
 
@@ -225,7 +231,8 @@ def test_the_scope_of_the_source_is_added(tmp_path: Path) -> None:
             '{"id": "1"}\n{"id": "2"}',
             ":2: not one whole JSON document (something follows the document; where each line",
         ),
-        ("[" * 100_000, "not one whole JSON document (nested without end)"),
+        ("[" * 100_000, "not one whole JSON document (nested without end"),
+        (f'{{"results": [{"9" * 5000}]}}', "or a number without end in it); make it anew"),
         ('{"results": "\xff"}'.encode("latin-1"), ": not utf-8 text (byte 14); name its `encoding` in the mapping"),
     ],
 )
@@ -290,6 +297,24 @@ def test_a_damaged_table_is_refused_in_a_line(tmp_path: Path, content: str, said
     """Naming the column that is missing and those that are there."""
     mapping, path = made(tmp_path, "m.yaml", CSV), made(tmp_path, "a.csv", content)
     assert refusal(f"csv:{path}", mapping).startswith(said.format(path=path, mapping=mapping))
+
+
+@pytest.mark.parametrize(
+    ("times", "cell", "until"),
+    [
+        ("%d.%m.%Y", "30.06.2026", "2026-07-01T00:00:00+03:00"),
+        ("%d.%m.%Y %H", "30.06.2026 00", "2026-06-30T00:00:00+03:00"),
+        ("rfc3339", "2026-06-30", "2026-07-01T00:00:00+03:00"),
+        ("rfc3339", "2026-06-30 00:00", "2026-06-30T00:00:00+03:00"),
+        ("epoch_s", "1782766800", "2026-06-30T00:00:00+03:00"),
+    ],
+)
+def test_a_day_on_which_something_expires_counts_whole(tmp_path: Path, times: str, cell: str, until: str) -> None:
+    """In its place; an hour is an hour."""
+    text = f'text: note\nexpires_at: until\ntimes: "{times}"\ntime_zone: Europe/Helsinki\n'
+    csv = made(tmp_path, "a.csv", f"note,until\nOne.,{cell}\n")
+    (item,), _ = read(f"csv:{csv}", made(tmp_path, "m.yaml", text))
+    assert item.memory.expires_at == parse_instant(until)
 
 
 def test_a_row_of_another_length_costs_itself(tmp_path: Path) -> None:

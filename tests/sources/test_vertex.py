@@ -93,6 +93,18 @@ def test_what_a_memory_is_taken_in_as(foreign: MemoryBank) -> None:
     assert found[two].memory.scope == '{"agent_name":"openclaw","house":"blue"}'
 
 
+def test_a_topic_that_is_newer_than_the_library_is_one(foreign: MemoryBank, source: Source) -> None:
+    """It is read, and a merged memory has it too."""
+    key = foreign.add("Ada drinks tea.", scope=ADA)
+    newer = [{"managedMemoryTopic": "FUTURE_PLANS"}]
+    foreign.server.bank.memories[foreign.name(key)]["topics"] = newer
+    line = items(source)[key].memory
+    assert (line.topics, line.type) == (["FUTURE_PLANS"], "FUTURE_PLANS")
+    made = source.render(ours("Ada drank tea."), None, source.look([key])[key], now=day(EVE))
+    assert made is not None
+    assert made["topics"] == newer
+
+
 def test_a_scope_that_says_the_same_key_is_not_taken(foreign: MemoryBank) -> None:
     """Nor is a memory taken for gone for that."""
     key = foreign.add("Ada drinks tea.", scope=ADA)
@@ -257,11 +269,11 @@ def test_a_name_of_ours_that_was_deleted_is_used_no_more(foreign: MemoryBank, so
 def test_a_push_taken_back_leaves_the_memory_as_it_was(foreign: MemoryBank, source: Source) -> None:
     """Our metadata too are gone, and an expiry that we set."""
     key = foreign.add("Ada drinks tea.", topics=["tea"], metadata={"n": {"doubleValue": 2}})
-    rest, before = foreign.rest(), source.look([key])[key]
+    theirs, before = foreign.theirs(), source.look([key])[key]
     pushed(source, key, ours("Ada drinks tea, mostly.", expires_at=day(400)))
     after = source.look([key])[key]
     assert source.write([Write(key, after, before)])[key] == Done(source.fingerprint(before))
-    assert (source.look([key])[key], foreign.rest()) == (before, rest)
+    assert (source.look([key])[key], foreign.theirs()) == (before, theirs)
 
 
 def test_what_others_change_beside_a_write_stays(foreign: MemoryBank, source: Source) -> None:
@@ -295,11 +307,11 @@ def test_what_was_changed_over_there_is_left_alone(foreign: MemoryBank, source: 
         foreign.edit(key, "Ada drinks coffee.")
     else:
         foreign.remove(key)
-    there = foreign.rest()
+    there = foreign.theirs()
     for wanted in (after, None):
         done = source.write([Write(key, before, wanted)])[key]
         assert done.conflict or (change == "remove" and wanted is None)
-    assert foreign.rest() == there
+    assert foreign.theirs() == there
 
 
 def test_an_operation_that_takes_its_time_is_waited_for(foreign: MemoryBank, source: Source) -> None:

@@ -43,10 +43,15 @@ class MemoryBank(Foreign):
     def texts(self) -> dict[str, str]:
         with self.server.lock:
             found = self.server.bank.memories.items()
-            return {name.rpartition("/")[2]: memory["fact"] for name, memory in found}
+            return {name.rpartition("/")[2]: memory["fact"] for name, memory in found if "fact" in memory}
 
     def rest(self) -> object:
-        """Scopes, topics and their metadata, of whatever is there."""
+        """A structured profile, which the service keeps beside."""
+        with self.server.lock:
+            return [memory for memory in self.server.bank.memories.values() if "fact" not in memory]
+
+    def theirs(self) -> object:
+        """Of every memory what we do not own."""
         with self.server.lock:
             return {
                 name: {
@@ -76,4 +81,6 @@ def hasty() -> Iterator[None]:
 @contextmanager
 def vertex(folder: Path) -> Iterator[MemoryBank]:
     with hasty(), serving(VertexServer()) as server:
+        profile = {"memoryType": "STRUCTURED_PROFILE", "structuredContent": {"data": {"name": "Ada"}}}
+        server.bank.create(server.engine, {"scope": SCOPE, "displayName": "Ada", **profile})
         yield MemoryBank(server)

@@ -63,7 +63,7 @@ class MappedSource:
         form = self.mapping.format or ("csv" if self.kind == "csv" else "json")
         found = read_records(self.path, self.mapping, form, self._mapping_name)
         made_at = self.path.stat().st_mtime_ns // 1000
-        items = take(found, self.mapping, name=str(self.path), scope=self.options.scope, made_at=made_at)
+        items = take(found, self.mapping, file=str(self.path), scope=self.options.scope, made_at=made_at)
         return Reading(items, stamp)
 
     def _stamp(self) -> str:

@@ -57,8 +57,8 @@ def _decoded(raw: str, path: Path, line: int) -> Any:
         return json.loads(raw)
     except json.JSONDecodeError as error:
         raise BadInput(f"{path}:{line}: not whole JSON ({error.msg}, column {error.colno}); make it anew") from None
-    except RecursionError:
-        raise BadInput(f"{path}:{line}: nested without end") from None
+    except (RecursionError, ValueError):
+        raise BadInput(f"{path}:{line}: nested without end, or a number without end in it") from None
 
 
 def _rows(file: Any, path: Path, mapping: FieldMapping, mapping_name: str) -> Iterator[Found]:
@@ -190,8 +190,8 @@ class _Walker:
             return self.decoder.raw_decode(self.text, at)
         except json.JSONDecodeError as error:
             raise self._broken(error.pos, error.msg) from None
-        except RecursionError:
-            raise self._broken(at, "nested without end") from None
+        except (RecursionError, ValueError):
+            raise self._broken(at, "nested without end, or a number without end in it") from None
 
     def _broken(self, at: int, why: str) -> BadInput:
         line = self.text.count("\n", 0, at) + 1

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from consolidator.exchange.fields import Unfit, examine, spell
+from consolidator.exchange.fields import Unfit, examine, name, spell
 from consolidator.exchange.records import BadLine, MemoryLine
 from consolidator.exchange.shapes import record_of
 from consolidator.instants import SECOND, format_instant, from_datetime, parse_instant
@@ -17,11 +17,12 @@ from consolidator.sources.mapped.mapping import REST, FieldMapping, fill, places
 from consolidator.sources.port import Item, Unreadable, fingerprint_of, strength_at_first
 
 _VECTOR_FROM = 64  # a longer list of numbers is a vector of some model, and no knowledge
+_OF_A_DAY = ("%H", "%I", "%X", "%c", "%s")  # what of a pattern tells more than the day
 _FALSE = ("false", "0", "no")
 
 
 def take(
-    found: Iterator[Found], mapping: FieldMapping, *, name: str, scope: str, made_at: int
+    found: Iterator[Found], mapping: FieldMapping, *, file: str, scope: str, made_at: int
 ) -> Iterator[Item | Unreadable | BadLine]:
     """
     An item for each record, a line that says why for each that cannot be one.
@@ -32,6 +33,7 @@ def take(
     besides = json.loads(scope)
     seen: set[str] = set()
     for line, record in found:
+        taken: _Taking | None = None
         try:
             taken = _Taking(record, mapping, besides, made_at)
             if taken.is_nothing:
@@ -42,8 +44,8 @@ def take(
             if item.id in seen:
                 raise Unfit(f"{spell(item.id)} is the id of a record before it", "id")
         except ValueError as error:
-            bad = BadLine(name, line, getattr(error, "below", "") or "record", str(error))
-            known_by = None if isinstance(record, Unfit) or not isinstance(record, dict) else taken.given
+            bad = BadLine(file, line, getattr(error, "below", "") or "record", str(error))
+            known_by = taken.given if taken else None
             if known_by is None or known_by in seen:
                 yield bad
             else:
@@ -63,8 +65,7 @@ class _Taking:
             raise Unfit(f"{spell(record)} is no object")
         self.record, self.mapping, self.besides, self.made_at = record, mapping, besides, made_at
         self.used: set[tuple[str, ...]] = set()
-        named = self.first(mapping.id)
-        self.given = None if named is None else spelled(named)  # its id
+        self.given = self.id()
 
     @property
     def is_nothing(self) -> bool:
@@ -144,10 +145,21 @@ class _Taking:
             return None
         return fill(template, {place: spelled(value) for place, value in values.items()})
 
+    def id(self) -> str | None:
+        """By what it is known; None where nothing says it."""
+        value = self.first(self.mapping.id)
+        if value is None:
+            return None
+        examine(value, "id")
+        try:
+            return name(spelled(value))
+        except ValueError as error:
+            raise Unfit(str(error), "id") from None
+
     def content(self) -> str:
         value = self.first(self.mapping.text)
         if value is None:
-            there = ", ".join(list(self.record)[:20])
+            there = ", ".join(each if each.isprintable() else spell(each) for each in list(self.record)[:20])
             raise Unfit(f"there is no {' or '.join(self.mapping.text)}; the record has {there}", "text")
         return spelled(value).replace("\r\n", "\n").strip()
 
@@ -278,7 +290,8 @@ def _instant(value: Any, mapping: FieldMapping, *, ends: bool) -> int:
             moment = datetime.strptime(text, mapping.times)  # noqa: DTZ007 - its zone comes with the next line
         except ValueError:
             raise ValueError(f"{text!r} is not a time as {mapping.times!r} writes it") from None
-        return _zoned(moment, zone, text)
+        is_day = not any(part in mapping.times for part in _OF_A_DAY)
+        return _zoned(moment + timedelta(days=1) if ends and is_day else moment, zone, text)
     try:
         return parse_instant(text)
     except ValueError as error:

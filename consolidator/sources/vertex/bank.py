@@ -207,7 +207,9 @@ class Bank:
         errors, auth = import_module("google.genai.errors"), import_module("google.auth.exceptions")
         lost: tuple[type[Exception], ...] = (OSError, *_errors_of("HTTPError"))
         try:
-            return ask()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # such as of a topic that is newer than the library
+                return ask()
         except errors.APIError as error:
             if error.code in (400, 404, 409, 412) and not whole:
                 raise Refused(f"could not be written: {_first_line(error.message)}", error.code) from None

@@ -28,7 +28,7 @@ from consolidator.sources.vertex.images import (
 
 FIELDS = ("fact", "topics", "expireTime", "metadata")
 _ASK_EACH = 20  # memories; of more the whole list is asked for
-_NAMES = 5  # tries to give a memory that was deleted a new one
+_NAMES = 20  # tries to give a memory that was deleted a new one
 _EDITED = "was edited over there meanwhile"
 
 
