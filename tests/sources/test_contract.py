@@ -1,57 +1,314 @@
 """One contract over every source: what is pulled, changed over there, gone, and written back."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 import sqlalchemy as sa
 
-from consolidator.sources.pull import Pulled, pull
-from consolidator.store.engine import Store, open_store
-from consolidator.store.tables import memories
+from consolidator.errors import BadInput, ScopeHeld
+from consolidator.store.engine import Store
+from consolidator.store.locks import hold_source
+from consolidator.store.tables import push_images, source_records
+from consolidator.store.undo import undo_run
+from tests.exchanged import contents
 from tests.lives import day, exported
+from tests.sources.acts import (
+    CAT,
+    CAT_AGAIN,
+    DENTIST,
+    OWL,
+    TRAM,
+    WRITTEN,
+    forgotten,
+    merged,
+    pulled,
+    pushed,
+    slept,
+    standing,
+    taken_back,
+    texts,
+    written_to,
+)
+from tests.sources.broken import Broken, CutOff, Meddled
 from tests.sources.foreign import Foreign
-from tests.sources.foreigns import FOREIGNS, made
-from tests.sources.test_port import TEXTS, filled
+
+ALL = (CAT, CAT_AGAIN, TRAM, OWL, DENTIST)
 
 
-@pytest.fixture(params=FOREIGNS)
-def foreign(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Foreign]:
-    folder = tmp_path / "theirs"
-    folder.mkdir()
-    with made(request.param, folder) as foreign:
-        yield foreign
+def filled(foreign: Foreign, *told: str) -> dict[str, str]:
+    """A foreign store with records of these texts; their ids by text."""
+    written_to(foreign)
+    return {text: foreign.add(text) for text in told or ALL}
 
 
-@pytest.fixture
-def store(tmp_path: Path, made_sqlite: Path) -> Iterator[Store]:
-    path = tmp_path / "store.db"
-    path.write_bytes(made_sqlite.read_bytes())
-    with open_store(f"sqlite:///{path}", mode="write") as store:
-        yield store
+def id_of(foreign: Foreign, text: str) -> str:
+    """As an agent finds it: an id may be another one after an edit."""
+    return next(key for key, told in foreign.texts().items() if told == text)
 
 
-def pulled(store: Store, foreign: Foreign, at: float, **how: bool) -> Pulled:
-    """A pull, on a day."""
-    with foreign.source() as source:
-        return pull(store, source, options=foreign.options, now=day(at), wall_clock=lambda: day(at), **how)
-
-
-def standing(store: Store) -> dict[str, str]:
-    """By text, how each memory stands: its status, or why it is archived."""
-    with store.read() as conn:
-        rows = conn.execute(sa.select(memories.c.content, memories.c.status, memories.c.archived_because)).all()
-    return {row.content: row.archived_because or row.status for row in rows}
+def test_what_is_only_read_is_pulled_once(store: Store, foreign: Foreign) -> None:
+    """And the second pull changes nothing; nor does one of what can be written."""
+    first = pulled(store, foreign, 1)
+    before = exported(store, 2)
+    again = pulled(store, foreign, 2)
+    assert (again.new, again.changed, again.gone, again.conflicts) == (0, 0, 0, ())
+    assert first.bad_lines == again.bad_lines or again.bad_lines == 0
+    assert exported(store, 2) == before
 
 
 def test_a_pull_takes_every_record_in(store: Store, foreign: Foreign) -> None:
-    """A second one finds nothing new, and changes nothing."""
+    """A second one finds nothing new, changes nothing, and neither writes anything over there."""
     filled(foreign)
-    rest = foreign.rest()
-    assert pulled(store, foreign, 1).new == len(TEXTS)
-    assert standing(store) == dict.fromkeys(TEXTS, "active")
+    rest, told = foreign.rest(), foreign.texts()
+    assert pulled(store, foreign, 1).new == len(ALL)
+    assert standing(store) == dict.fromkeys(ALL, "active")
     before = exported(store, 2)
     again = pulled(store, foreign, 2)
-    assert (again.new, again.changed, again.gone) == (0, 0, 0)
+    assert (again.new, again.changed, again.gone, again.uses) == (0, 0, 0, 0)
     assert exported(store, 2) == before
-    assert foreign.rest() == rest
+    assert (foreign.rest(), foreign.texts()) == (rest, told)
+
+
+def test_a_dry_run_changes_nothing(store: Store, foreign: Foreign) -> None:
+    """Neither here nor there, and says what the real one would do."""
+    filled(foreign)
+    before = contents(store)
+    assert pulled(store, foreign, 1, dry_run=True).new == len(ALL)
+    assert contents(store) == before
+    pulled(store, foreign, 1)
+    slept(store, 2)
+    before, told, rest = contents(store), foreign.texts(), foreign.rest()
+    would = pushed(store, foreign, 2, dry_run=True)
+    assert would.planned
+    assert (contents(store), foreign.texts(), foreign.rest()) == (before, told, rest)
+    does = pushed(store, foreign, 2)
+    assert does.written + does.made + does.removed == len(would.planned)
+
+
+def test_an_edit_over_there_wins(store: Store, foreign: Foreign) -> None:
+    """The new text takes the place of the old one, which stays as history."""
+    filled(foreign)
+    pulled(store, foreign, 1)
+    foreign.edit(id_of(foreign, TRAM), "The tram to the harbour is line nine.")
+    assert pulled(store, foreign, 2).changed == 1
+    assert standing(store)[TRAM] == "superseded"
+    assert standing(store)["The tram to the harbour is line nine."] == "active"
+    assert pushed(store, foreign, 2).conflicts == ()
+    assert TRAM not in texts(foreign)
+    assert "The tram to the harbour is line nine." in texts(foreign)
+
+
+def test_what_is_removed_over_there_is_archived_and_never_brought_back(store: Store, foreign: Foreign) -> None:
+    """Nor does a night revive it; if somebody brings it back there, it is active again."""
+    filled(foreign)
+    pulled(store, foreign, 1)
+    foreign.remove(id_of(foreign, TRAM))
+    assert pulled(store, foreign, 2).gone == 1
+    assert standing(store)[TRAM] == "gone"
+    slept(store, 3)
+    pushed(store, foreign, 3)
+    assert TRAM not in texts(foreign)
+    assert pulled(store, foreign, 4).gone == 0
+    assert standing(store)[TRAM] == "gone"
+    foreign.add(TRAM)
+    pulled(store, foreign, 5)
+    assert standing(store)[TRAM] == "active"
+
+
+def test_uses_over_there_count_once(store: Store, foreign: Foreign) -> None:
+    """What came on top since the last pull; not what was there before the first."""
+    filled(foreign)
+    foreign.use(id_of(foreign, TRAM))
+    assert pulled(store, foreign, 1).uses == 0
+    foreign.use(id_of(foreign, TRAM))
+    assert pulled(store, foreign, 2).uses in (0, 1)
+    before = exported(store, 3)
+    assert pulled(store, foreign, 3).uses == 0
+    assert exported(store, 3) == before
+
+
+def test_a_store_that_is_not_there_archives_nothing(store: Store, foreign: Foreign) -> None:
+    """One line says so, unless it is allowed."""
+    for key in filled(foreign).values():
+        last = key
+    pulled(store, foreign, 1)
+    for text in ALL:
+        foreign.remove(id_of(foreign, text))
+    with pytest.raises(BadInput, match=r"none of 5 records .* --gone"):
+        pulled(store, foreign, 2)
+    assert set(standing(store).values()) == {"active"}
+    assert last
+    assert pulled(store, foreign, 2, allow_gone=True).gone == len(ALL)
+    assert set(standing(store).values()) == {"gone"}
+
+
+def test_a_reading_that_fails_half_way_changes_nothing(store: Store, foreign: Foreign) -> None:
+    """All of it is taken in, or nothing."""
+    filled(foreign)
+    with pytest.raises(Broken):
+        pulled(store, foreign, 1, seen=CutOff)
+    assert standing(store) == {}
+
+
+def test_what_a_night_made_is_pushed_once(store: Store, foreign: Foreign) -> None:
+    """Two texts that say the same are one over there too; nothing changes the second time, here or there."""
+    filled(foreign)
+    rest = foreign.rest()
+    pulled(store, foreign, 1)
+    slept(store, 2)
+    assert pushed(store, foreign, 2).exit_code == 0
+    assert sorted({*texts(foreign)} - {CAT, CAT_AGAIN}) == sorted([TRAM, OWL, DENTIST])
+    assert len(texts(foreign)) == 4
+    before, told = exported(store, 2), foreign.texts()
+    again = pulled(store, foreign, 2)
+    assert (again.new, again.changed, again.gone, again.notes) == (0, 0, 0, ())
+    second = pushed(store, foreign, 2)
+    assert (second.push_id, second.conflicts) == (None, ())
+    assert exported(store, 2) == before
+    assert (foreign.texts(), foreign.rest()) == (told, rest)
+
+
+def test_a_text_that_a_night_wrote_is_a_new_record(store: Store, foreign: Foreign) -> None:
+    """And is never taken in as one of theirs; those that it was written from are gone."""
+    filled(foreign)
+    pulled(store, foreign, 1)
+    merged(store, 2, TRAM, OWL, text=WRITTEN)
+    done = pushed(store, foreign, 2)
+    assert (done.made, done.conflicts, done.notes and done.conflicts) == (1, (), done.notes and ())
+    assert texts(foreign) == sorted([CAT, CAT_AGAIN, DENTIST, WRITTEN])
+    before = exported(store, 3)
+    again = pulled(store, foreign, 3)
+    assert (again.new, again.changed, again.gone) == (0, 0, 0)
+    assert exported(store, 3) == before
+    foreign.remove(id_of(foreign, WRITTEN))
+    assert pulled(store, foreign, 4).gone == 1
+    pushed(store, foreign, 4)
+    assert texts(foreign) == sorted([CAT, CAT_AGAIN, DENTIST])
+
+
+def test_an_edit_since_the_pull_is_left_alone(store: Store, foreign: Foreign) -> None:
+    """With all that it stands or falls with; the next pull takes it in, and nothing is lost."""
+    filled(foreign)
+    pulled(store, foreign, 1)
+    merged(store, 2, TRAM, OWL, text=WRITTEN)
+    foreign.edit(id_of(foreign, TRAM), "The tram to the harbour is line nine.")
+    left = pushed(store, foreign, 2)
+    assert left.exit_code == 3
+    assert len(left.conflicts) == 1
+    assert {OWL, "The tram to the harbour is line nine."} <= {*texts(foreign)}
+    assert WRITTEN not in texts(foreign)
+    assert pulled(store, foreign, 3).changed == 1
+    assert standing(store)["The tram to the harbour is line nine."] == "active"
+    assert pushed(store, foreign, 3).exit_code == 0
+    assert texts(foreign) == sorted([CAT, CAT_AGAIN, DENTIST, WRITTEN, "The tram to the harbour is line nine."])
+
+
+def test_an_edit_right_before_the_write_is_left_alone(store: Store, foreign: Foreign) -> None:
+    """The write is only made over what was looked at."""
+    filled(foreign)
+    pulled(store, foreign, 1)
+    slept(store, 2)
+    kept = next(text for text, stands in standing(store).items() if stands == "superseded")
+    before = id_of(foreign, kept)
+
+    def meddle() -> None:
+        if foreign.texts().get(before) == kept:
+            foreign.edit(before, "The cat sleeps in the garden now.")
+
+    assert pushed(store, foreign, 2, seen=lambda source: Meddled(source, meddle)).exit_code == 3
+    assert "The cat sleeps in the garden now." in texts(foreign)
+    pulled(store, foreign, 3)
+    assert standing(store)["The cat sleeps in the garden now."] == "active"
+    assert pushed(store, foreign, 3).exit_code == 0
+
+
+def test_what_is_forgotten_here_goes_over_there(store: Store, foreign: Foreign) -> None:
+    """By the next push; nothing of its text is kept, and no pull brings it back."""
+    filled(foreign)
+    pulled(store, foreign, 1)
+    slept(store, 2)
+    pushed(store, foreign, 2)
+    forgotten(store, TRAM, 3)
+    assert pushed(store, foreign, 3).removed == 1
+    assert TRAM not in texts(foreign)
+    pulled(store, foreign, 4)
+    assert TRAM not in standing(store)
+    assert not any(TRAM in row for rows in contents(store).values() for row in map(str, rows))
+
+
+def test_a_night_taken_back_is_taken_back_over_there(store: Store, foreign: Foreign) -> None:
+    """By the next push: every text is there again, and what was made is not."""
+    filled(foreign)
+    rest, told = foreign.rest(), texts(foreign)
+    pulled(store, foreign, 1)
+    merged(store, 2, TRAM, OWL, text=WRITTEN)
+    slept(store, 2.5)
+    pushed(store, foreign, 2.5)
+    assert texts(foreign) != told
+    for _ in range(2):
+        undo_run(store, "last", wall_clock=lambda: day(3))
+    assert pushed(store, foreign, 3).exit_code == 0
+    assert (texts(foreign), foreign.rest()) == (told, rest)
+    again = pulled(store, foreign, 4)
+    assert (again.new, again.changed, again.gone) == (0, 0, 0)
+    assert set(standing(store)) == {*ALL}
+
+
+def test_a_push_is_undone(store: Store, foreign: Foreign) -> None:
+    """The records are as they were before; what our store says stays, and the next push tells it again."""
+    filled(foreign)
+    rest, told = foreign.rest(), foreign.texts()
+    pulled(store, foreign, 1)
+    merged(store, 2, TRAM, OWL, text=WRITTEN)
+    done = pushed(store, foreign, 2)
+    after = texts(foreign)
+    undone = taken_back(store, foreign, 3)
+    assert (undone.push_id, undone.refused) == (done.push_id, ())
+    assert undone.restored == done.made + done.written + done.removed
+    assert (sorted(foreign.texts().values()), foreign.rest()) == (sorted(told.values()), rest)
+    with pytest.raises(BadInput, match="undone already"):
+        taken_back(store, foreign, 3, str(done.push_id))
+    again = pulled(store, foreign, 4)
+    assert (again.new, again.changed, again.gone) == (0, 0, 0)
+    assert pushed(store, foreign, 4).exit_code == 0
+    assert texts(foreign) == after
+
+
+def test_what_changed_since_a_push_is_refused_by_its_undo(store: Store, foreign: Foreign) -> None:
+    """And listed; the rest is given back."""
+    filled(foreign)
+    pulled(store, foreign, 1)
+    merged(store, 2, TRAM, OWL, text=WRITTEN)
+    pushed(store, foreign, 2)
+    foreign.edit(id_of(foreign, WRITTEN), "Line six goes to the harbour.")
+    undone = taken_back(store, foreign, 3)
+    assert undone.exit_code == 3
+    assert len(undone.refused) == 1
+    assert {TRAM, OWL, "Line six goes to the harbour."} <= {*texts(foreign)}
+
+
+def test_two_at_once(store: Store, foreign: Foreign) -> None:
+    """The second ends with exit code 11, and has changed nothing."""
+    filled(foreign)
+    pulled(store, foreign, 1)
+    with store.read() as conn:
+        key = conn.scalars(sa.select(source_records.c.source_key).limit(1)).one()
+    with hold_source(store, key, wall_clock=lambda: day(1)):
+        for act in (pulled, pushed):
+            with pytest.raises(ScopeHeld, match="another pull or push of this source") as held:
+                act(store, foreign, 1)
+            assert held.value.exit_code == 11
+
+
+def test_images_are_kept_before_anything_is_written(store: Store, foreign: Foreign) -> None:
+    """So that whatever happens then can be found out, and taken back."""
+    filled(foreign)
+    pulled(store, foreign, 1)
+    slept(store, 2)
+    seen: list[int] = []
+
+    def look() -> None:
+        with store.read() as conn:
+            seen.append(conn.scalar(sa.select(sa.func.count()).select_from(push_images)) or 0)
+
+    done = pushed(store, foreign, 2, seen=lambda source: Meddled(source, look))
+    assert seen
+    assert seen[-1] == done.written + done.made + done.removed

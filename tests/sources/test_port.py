@@ -1,24 +1,12 @@
 """The port's own contract, over every source: what it reads, renders and writes, without a store of ours."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from consolidator.sources.port import Item, Ours, Source, Write
 from tests.lives import EVE, T0, day
 from tests.sources.foreign import Foreign
-from tests.sources.foreigns import FOREIGNS, made
 
 TEXTS = ("The cat sleeps on the warm radiator.", "Åsa lives in Turku 🦉", "The tram to the harbour is line six.")
-
-
-@pytest.fixture(params=FOREIGNS)
-def foreign(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Foreign]:
-    folder = tmp_path / "theirs"
-    folder.mkdir()
-    with made(request.param, folder) as foreign:
-        yield foreign
 
 
 def filled(foreign: Foreign) -> list[str]:

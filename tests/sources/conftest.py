@@ -1,0 +1,55 @@
+"""Foreign stores of every kind, and a store of ours to pull them into."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from consolidator.store.engine import Store, open_store
+from tests.sources.foreign import Foreign
+from tests.sources.foreigns import FOREIGNS, made
+
+Make = Callable[[], Foreign]
+MakeStore = Callable[[], Store]
+
+
+@pytest.fixture(params=FOREIGNS)
+def new_foreign(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
+    """Makes foreign stores of one kind, as often as asked."""
+    numbers = count(1)
+    with ExitStack() as stack:
+
+        def make() -> Foreign:
+            folder = tmp_path / f"theirs-{next(numbers)}"
+            folder.mkdir()
+            return stack.enter_context(made(request.param, folder))
+
+        yield make
+
+
+@pytest.fixture
+def foreign(new_foreign: Make) -> Foreign:
+    """A foreign store, once of each kind."""
+    return new_foreign()
+
+
+@pytest.fixture
+def new_store(tmp_path: Path, made_sqlite: Path) -> Iterator[MakeStore]:
+    """Makes empty stores of ours."""
+    numbers = count(1)
+    with ExitStack() as stack:
+
+        def make() -> Store:
+            path = tmp_path / f"ours-{next(numbers)}.db"
+            path.write_bytes(made_sqlite.read_bytes())
+            return stack.enter_context(open_store(f"sqlite:///{path}", mode="write"))
+
+        yield make
+
+
+@pytest.fixture
+def store(new_store: MakeStore) -> Store:
+    """An empty store of ours."""
+    return new_store()
