@@ -151,17 +151,17 @@ class _Push:
             return None
         row = self.agenda.rows[step.id]
         if there is None:
-            return _LOST if step.kind == "written" else None
+            return _LOST if step.kind == "written" or isinstance(step.group, int) else None
         return None if self.source.fingerprint(there) in (row.fingerprint, row.expected) else _EDITED
 
     def _plan(self, steps: Sequence[Step]) -> list[Planned]:
         """What is to be written of these; what says already what it should is noted as told."""
         steps = [step for step in steps if step.group is None or step.group not in self.carrier.failed]
         new = {step.id: self.agenda.sources.get(step.key or 0) for step in steps if step.kind in ("made", "returned")}
-        like = {name: sources[0] for name, sources in new.items() if sources}
-        there = self.source.look([*(step.id for step in steps), *like.values()])
+        models = {name for sources in new.values() for name in sources or ()}
+        there = self.source.look([*(step.id for step in steps), *models])
         told = self.teller.tell((step.key for step in steps if step.key is not None), self.agenda)
-        absent = {*(step.id for step in steps if step.kind == "returned"), *like.values()} - there.keys()
+        absent = {*(step.id for step in steps if step.kind == "returned"), *models} - there.keys()
         with self.store.read() as conn:
             were = removed_images(conn, self.key, absent)
         planned: list[Planned] = []
@@ -181,8 +181,8 @@ class _Push:
             if image is None and step.kind == "retired":
                 continue
             base = were.get(step.id) if image is None and step.kind == "returned" else image
-            model = like.get(step.id, "") if base is None else ""
-            after = self._rendered(step, one, base, there.get(model) or were.get(model))
+            like = (there.get(name) or were.get(name) for name in new.get(step.id) or ())
+            after = self._rendered(step, one, base, next(filter(None, like), None) if base is None else None)
             if after is None and step.kind != "retired":
                 without.add(step.group)
             elif after == image:
@@ -197,13 +197,16 @@ class _Push:
         """None for a text that stays: it cannot be held over there, and why is noted."""
         ours = replace(told.ours, vector=self.vectors.get(step.key or 0)) if step.kind == "made" else told.ours
         try:
-            return self.source.render(ours, base, like, now=self.teller.now)
+            after = self.source.render(ours, base, like, now=self.teller.now)
         except NeedsVector:
             model = self.source.model or "of the source"
             self.carrier.notes.append(
                 f"{ours.id[:12]}: not written, for it has no vector of the model {model}; set the model and its key"
             )
             return None
+        if after is None and step.kind != "retired":
+            self.carrier.notes.append(f"{ours.id[:12]}: not written, for it cannot be held over there")
+        return after
 
     def _note_told(self, equal: dict[str, int]) -> None:
         self.unchanged += len(equal)

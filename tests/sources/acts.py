@@ -1,4 +1,8 @@
-"""What is done to a store of ours and a foreign one in turn, on days of a life; and what is found in both."""
+"""
+What is done to a store of ours and a foreign one in turn, and what is found in both.
+
+Days are counted from one on which every record of a foreign store made for a test has been there for long.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,8 +18,8 @@ from consolidator.store.engine import Store
 from consolidator.store.find import find_memory
 from consolidator.store.forget import forget
 from consolidator.store.tables import memories, scopes
-from tests import authors
-from tests.lives import RATES, day, name, night
+from tests import authors, lives
+from tests.lives import RATES, Exported, name
 from tests.sources.foreign import Foreign
 
 CAT, CAT_AGAIN = "The cat sleeps on the warm radiator.", "the cat sleeps on the warm radiator"
@@ -23,7 +27,19 @@ TRAM, OWL = "The tram to the harbour is line six.", "Åsa watches owls in the ol
 DENTIST = "The dentist is in the second street behind the market."
 WRITTEN = "Line six goes to the harbour, and Åsa watches owls in the old forest."
 
+FIRST = 300  # in the days of tests.lives
+
 As = Callable[[Source], Any]
+
+
+def day(at: float) -> int:
+    """An instant of a day."""
+    return lives.day(FIRST + at)
+
+
+def exported(store: Store, at: float) -> Exported:
+    """What both exports tell of a store."""
+    return lives.exported(store, FIRST + at)
 
 
 def as_it_is(source: Source) -> Source:
@@ -59,7 +75,7 @@ def taken_back(store: Store, foreign: Foreign, at: float, push_id: str = "last",
 
 def slept(store: Store, at: float) -> None:
     """A night, without a model."""
-    assert night(store, at).exit_code == 0
+    assert lives.night(store, FIRST + at).exit_code == 0
 
 
 def merged(store: Store, at: float, *told: str, text: str) -> None:
@@ -67,7 +83,7 @@ def merged(store: Store, at: float, *told: str, text: str) -> None:
     with store.read() as conn:
         query = sa.select(scopes.c.scope).join(memories, memories.c.scope_key == scopes.c.key)
         scope = conn.scalars(query.where(memories.c.content == told[0])).one()
-    done = authors.night(store, at, authors.one(*told, text=text), scope=scope)
+    done = authors.night(store, FIRST + at, authors.one(*told, text=text), scope=scope)
     assert [bool(one.merge.decisions) for one in done.landed] == [True]
 
 
