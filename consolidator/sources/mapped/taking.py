@@ -4,20 +4,18 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping
-from datetime import UTC, date, datetime, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from consolidator.exchange.fields import Unfit, examine, name, spell
 from consolidator.exchange.records import BadLine, MemoryLine
 from consolidator.exchange.shapes import record_of
-from consolidator.instants import SECOND, format_instant, from_datetime, parse_instant
+from consolidator.instants import format_instant
 from consolidator.sources.mapped.documents import Found
 from consolidator.sources.mapped.mapping import REST, FieldMapping, fill, places
+from consolidator.sources.mapped.values import instant_of, number_of
 from consolidator.sources.port import Item, Unreadable, fingerprint_of, strength_at_first
 
 _VECTOR_FROM = 64  # a longer list of numbers is a vector of some model, and no knowledge
-_OF_A_DAY = ("%H", "%I", "%X", "%c", "%s")  # what of a pattern tells more than the day
 _FALSE = ("false", "0", "no")
 
 
@@ -168,7 +166,7 @@ class _Taking:
         if value is None:
             return None
         low, high = self.mapping.importance_range
-        amount = _number(value, "importance")
+        amount = number_of(value, "importance")
         if amount is None:
             return None
         if not low <= amount <= high:
@@ -184,7 +182,7 @@ class _Taking:
 
     def uses(self) -> int:
         value = self.first(self.mapping.uses)
-        amount = _number(value, "uses") if value is not None else None
+        amount = number_of(value, "uses") if value is not None else None
         if amount is not None and (amount < 0 or amount != int(amount)):
             raise Unfit(f"{spell(value)} is not a number of times", "uses")
         return int(amount or 0)
@@ -204,7 +202,7 @@ class _Taking:
         """A time of the record. ends: a date means until its end."""
         value = self.first(getattr(self.mapping, key))
         try:
-            return None if value is None else _instant(value, self.mapping, ends=ends)
+            return None if value is None else instant_of(value, self.mapping, ends=ends)
         except ValueError as error:
             raise Unfit(str(error), key) from None
 
@@ -262,63 +260,3 @@ def _holds(key: str, value: Any) -> bool:
     except Unfit:
         return False
     return True
-
-
-def _number(value: Any, key: str) -> float | None:
-    """A number, also one that is written as a text; None for one that is not there ("nan")."""
-    try:
-        amount = math.nan if isinstance(value, bool | list | dict) else float(value)
-    except (ValueError, OverflowError):
-        raise Unfit(f"{spell(value)} is not a number", key) from None
-    if isinstance(value, bool | list | dict) or math.isinf(amount):
-        raise Unfit(f"{spell(value)} is not a number", key)
-    return None if math.isnan(amount) else amount
-
-
-def _instant(value: Any, mapping: FieldMapping, *, ends: bool) -> int:
-    if mapping.times.startswith("epoch"):
-        amount = _number(value, "")
-        if amount is None:
-            raise ValueError(f"{spell(value)} is not a time")
-        return _possible(round(amount * (SECOND if mapping.times == "epoch_s" else 1000)), value)
-    if not isinstance(value, str):
-        raise ValueError(f"{spell(value)} is not a text that tells a time; see `times` in the mapping")
-    text = value.strip()
-    zone = ZoneInfo(mapping.time_zone) if mapping.time_zone else None
-    if mapping.times != "rfc3339":
-        try:
-            moment = datetime.strptime(text, mapping.times)  # noqa: DTZ007 - its zone comes with the next line
-        except ValueError:
-            raise ValueError(f"{text!r} is not a time as {mapping.times!r} writes it") from None
-        is_day = not any(part in mapping.times for part in _OF_A_DAY)
-        return _zoned(moment + timedelta(days=1) if ends and is_day else moment, zone, text)
-    try:
-        return parse_instant(text)
-    except ValueError as error:
-        if zone is None:
-            raise ValueError(f"{error}; or name its time_zone in the mapping") from None
-    try:
-        day = date.fromisoformat(text)
-        return _zoned(datetime.combine(day + timedelta(days=1) if ends else day, datetime.min.time()), zone, text)
-    except (ValueError, OverflowError):
-        pass
-    try:
-        return _zoned(datetime.fromisoformat(text), zone, text)
-    except ValueError:
-        raise ValueError(f"{text!r} is not a time (e.g. 2026-05-30T03:30:00)") from None
-
-
-def _zoned(moment: datetime, zone: ZoneInfo | None, text: str) -> int:
-    try:
-        aware = moment if moment.tzinfo or zone is None else moment.replace(tzinfo=zone)
-        return from_datetime(aware.astimezone(UTC))
-    except OverflowError:
-        raise ValueError(f"{text!r} is not a possible time") from None
-
-
-def _possible(instant: int, value: Any) -> int:
-    try:
-        format_instant(instant)
-    except OverflowError:
-        raise ValueError(f"{spell(value)} is not a possible time; see `times` in the mapping") from None
-    return instant
