@@ -282,8 +282,10 @@ def examine(value: Any, path: str = "", depth: int = 0) -> None:
     if isinstance(value, str):
         if "\0" in value:
             raise Unfit("holds a NUL", path)
-        if any("\ud800" <= character <= "\udfff" for character in value):
-            raise Unfit("holds half a surrogate pair", path)
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise Unfit("holds half a surrogate pair", path) from None
     elif isinstance(value, float):
         if not math.isfinite(value):
             raise Unfit("is too large a number", path)

@@ -83,6 +83,11 @@ def held(path: Path) -> bytes | None:
         return None
 
 
+def is_there(path: Path) -> bool:
+    """Whether there is something of that name, a link that leads nowhere too."""
+    return os.path.lexists(path)
+
+
 def make_ready(folders: Iterable[Path]) -> None:
     """Make these folders where they are not. BadInput where one of them takes no new file."""
     for folder in folders:

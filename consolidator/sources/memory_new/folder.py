@@ -30,7 +30,7 @@ class Folder:
 
     def held(self) -> dict[str, bytes]:
         """All its files at rest, by their paths from the base. BadInput where they cannot be read, or never rest."""
-        found = files.at_rest(self._paths, _is_whole)
+        found = files.at_rest(self._paths, is_whole)
         return {path.relative_to(self.base).as_posix(): raw for path, raw in found.items()}
 
     def path(self, name: str) -> Path:
@@ -44,7 +44,7 @@ class Folder:
         yield from self._named(memories.FOLDER, ".jsonl")
         yield from self._named(scenes.FOLDER, ".md")
         for name in (scenes.INDEX, *scenes.PERSONAS):
-            if os.path.lexists(self.base / name):
+            if files.is_there(self.base / name):
                 yield self.base / name
 
     def _named(self, folder: str, ending: str) -> Iterator[Path]:
@@ -64,5 +64,6 @@ def since_of(held: Mapping[str, bytes]) -> str:
     return json.dumps({name: hashlib.sha256(raw).hexdigest()[:32] for name, raw in sorted(held.items())})
 
 
-def _is_whole(path: Path, raw: bytes) -> bool:
+def is_whole(path: Path, raw: bytes) -> bool:
+    """Whether a file's last line has come to its end."""
     return path.suffix != ".jsonl" or lines.is_whole(raw)

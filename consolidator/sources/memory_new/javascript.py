@@ -17,10 +17,17 @@ class _Spelled(float):
         return number
 
 
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON")
+
+
+_DECODER = json.JSONDecoder(parse_float=_Spelled, parse_constant=_refuse)
+
+
 def parse(text: str) -> Any:
     """The value of a JSON text, ready to be written again. ValueError where it is none."""
     try:
-        return json.loads(text, parse_float=_Spelled, parse_constant=_refuse)
+        return _DECODER.decode(text)
     except RecursionError:
         raise ValueError("is nested too deep") from None
 
@@ -71,7 +78,3 @@ def _quote(text: str) -> str:
     if not any("\ud800" <= letter <= "\udfff" for letter in text):
         return quoted
     return "".join(f"\\u{ord(letter):04x}" if "\ud800" <= letter <= "\udfff" else letter for letter in quoted)
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON")

@@ -7,6 +7,7 @@ a night would bring back at once what has strength left.
 """
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -214,7 +215,7 @@ def _metadata(row: Mapping[str, Any]) -> dict[str, Any]:
     own |= {name: row[name] for name in ("type", "sessionKey", "userId", "teamId") if row.get(name)}
     if row.get("status") == "draft":
         own["status"] = "draft"
-    return {name: value for name, value in own.items() if _fits({name: value})}
+    return {name: value for name, value in own.items() if _fits(name) and _fits(value)}
 
 
 def _fits(value: Any) -> bool:
@@ -222,4 +223,4 @@ def _fits(value: Any) -> bool:
         examine(value)
     except Unfit:
         return False
-    return len(stringify(value)) <= _LARGEST_METADATA
+    return len(value if isinstance(value, str) else json.dumps(value)) <= _LARGEST_METADATA

@@ -71,7 +71,7 @@ class MemoryNew:
         return memories.new_name("l1", ours)
 
     def write(self, writes: Sequence[Write]) -> Mapping[str, Done]:
-        return Writer(self.folder, self.fingerprint, self.look).write(writes)
+        return Writer(self.folder, self.fingerprint).write(writes)
 
     def version(self) -> str | None:
         return None

@@ -1,12 +1,12 @@
 """Writing lines, pages and the index of memory-new, each file as a whole and only as it was read a moment before."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Event
 
 from consolidator.exchange.fields import Unfit
 from consolidator.sources.memory_new import files, lines, memories, scenes
-from consolidator.sources.memory_new.folder import Folder
+from consolidator.sources.memory_new.folder import Folder, is_whole
 from consolidator.sources.port import Done, Image, Write
 
 EDITED = "was edited over there meanwhile"
@@ -16,59 +16,63 @@ NO_INDEX = f"is a scene, and {scenes.INDEX} is no JSON object; mend it"
 
 
 class Writer:
-    """One round of writes."""
+    """One round of writes. held: what the files to be written hold, by their paths."""
 
-    def __init__(
-        self,
-        folder: Folder,
-        fingerprint: Callable[[Image], str],
-        look: Callable[[Collection[str]], Mapping[str, Image]],
-    ) -> None:
-        self.folder, self.fingerprint, self.look = folder, fingerprint, look
+    def __init__(self, folder: Folder, fingerprint: Callable[[Image], str]) -> None:
+        self.folder, self.fingerprint = folder, fingerprint
         self.conflicts: dict[str, str] = {}
+        self.held: dict[Path, bytes] = {}
 
     def write(self, writes: Sequence[Write]) -> Mapping[str, Done]:
         """All of it, file by file, and read again. BadInput before anything is written where a folder takes nothing."""
-        there = self.look([each.id for each in writes])
         by_file: dict[str, list[Write]] = {}
         for each in writes:
-            by_file.setdefault(_file(each, there.get(each.id)), []).append(each)
+            by_file.setdefault(_file(each), []).append(each)
         paths = {name: self.folder.path(name) for name in by_file}
-        folders = sorted({path.parent for path in paths.values()})
-        files.make_ready(folders)
+        files.make_ready(sorted({path.parent for path in paths.values()}))
+        self.held = self._at_rest(paths.values())
         for name, of_file in by_file.items():
             if name.endswith(".jsonl"):
                 self._write_lines(paths[name], of_file)
             else:
-                self._write_page(paths[name], of_file[0])
-        return dict(self._verified(writes))
+                self._write_page(paths[name], of_file)
+        held = self._at_rest(paths.values())
+        return {
+            each.id: self._done(each, there.get(each.id))
+            for name, of_file in by_file.items()
+            for there in [self._there(paths[name], held.get(paths[name]), of_file)]
+            for each in of_file
+        }
 
     def _write_lines(self, path: Path, writes: Sequence[Write]) -> None:
         for raw in self._tries(path, writes):
-            current = {row.id: row.text for row in reversed(list(lines.rows(raw or b""))) if isinstance(row, lines.Row)}
+            there = self._there(path, raw, writes)
             changes: dict[str, tuple[str | None, lines.Place | None]] = {}
             for each in writes:
-                line = current.get(each.id)
-                if not self._may(each, None if line is None else {"line": line}):
+                image = there.get(each.id)
+                if not self._may(each, image):
                     continue
                 if each.after is None:
                     changes[each.id] = (None, None)
-                elif line is None:
+                elif image is None:
                     changes[each.id] = (each.after["line"], each.after.get("place"))
                 elif each.before is not None:
-                    changes[each.id] = (memories.united(line, each.before["line"], each.after["line"]), None)
+                    changes[each.id] = (memories.united(image["line"], each.before["line"], each.after["line"]), None)
             after = lines.edited(raw or b"", changes)
             if after == (raw or b"") or files.replace(path, raw, after):
                 return
 
-    def _write_page(self, path: Path, write: Write) -> None:
+    def _write_page(self, path: Path, writes: Sequence[Write]) -> None:
         """The index first: whoever is killed between the two finds the page as it was."""
-        for raw in self._tries(path, [write]):
-            if not self._may(write, None if raw is None else {"text": raw.decode(errors="replace")}):
-                return
-            if write.id.startswith(scenes.PREFIX) and not self._index(write):
-                return
-            after = None if write.after is None else str(write.after["text"]).encode()
+        for raw in self._tries(path, writes):
+            there = self._there(path, raw, writes)
+            for each in writes:
+                if not self._may(each, there.get(each.id)):
+                    return
+                if each.id.startswith(scenes.PREFIX) and not self._index(each):
+                    return
+            last = writes[-1].after
+            after = None if last is None else str(last["text"]).encode()
             if after == raw or files.replace(path, raw, after):
                 return
 
@@ -81,7 +85,7 @@ class Writer:
             except Unfit:
                 self.conflicts[write.id] = NO_INDEX
                 return False
-            if told == raw or files.replace(path, raw, told):
+            if told == raw or (told is not None and files.replace(path, raw, told)):
                 return True
         return False
 
@@ -101,26 +105,37 @@ class Writer:
 
     def _tries(self, path: Path, writes: Sequence[Write]) -> Iterator[bytes | None]:
         """What a file holds, again and again until the one who writes is done; in the end, conflicts."""
+        raw = self.held.get(path)
         for _ in range(files.TRIES):
-            raw = files.held(path)
             if path.suffix != ".jsonl" or lines.is_whole(raw or b""):
                 yield raw
             Event().wait(files.REST_SECONDS)
+            raw = files.held(path)
         for write in writes:
             self.conflicts[write.id] = BUSY
 
-    def _verified(self, writes: Sequence[Write]) -> Iterator[tuple[str, Done]]:
-        there = self.look([each.id for each in writes])
-        for each in writes:
-            image = there.get(each.id)
-            is_now = None if image is None else self.fingerprint(image)
-            wanted = None if each.after is None else self.fingerprint(each.after)
-            conflict = self.conflicts.get(each.id) or (None if is_now == wanted else EDITED)
-            yield each.id, Done(is_now, conflict)
+    def _there(self, path: Path, raw: bytes | None, writes: Sequence[Write]) -> dict[str, Image]:
+        """The records of these writes as a file holds them."""
+        if raw is None:
+            return {}
+        if path.suffix != ".jsonl":
+            return {each.id: {"text": raw.decode(errors="replace")} for each in writes}
+        asked = {each.id for each in writes}
+        rows = [row for row in lines.rows(raw) if isinstance(row, lines.Row) and row.id in asked]
+        return {row.id: {"line": row.text} for row in reversed(rows)}
+
+    def _done(self, write: Write, there: Image | None) -> Done:
+        is_now = None if there is None else self.fingerprint(there)
+        wanted = None if write.after is None else self.fingerprint(write.after)
+        return Done(is_now, self.conflicts.get(write.id) or (None if is_now == wanted else EDITED))
+
+    def _at_rest(self, paths: Iterable[Path]) -> dict[Path, bytes]:
+        touched = {*paths, self.folder.path(scenes.INDEX)}
+        return files.at_rest(lambda: [path for path in touched if files.is_there(path)], is_whole)
 
 
-def _file(write: Write, there: Image | None) -> str:
-    """Where a record is now, else where it was or is to be."""
-    image = there or write.before or write.after
+def _file(write: Write) -> str:
+    """Where a record was, else where it is to be."""
+    image = write.before or write.after
     assert image is not None
     return str(image["file"])
