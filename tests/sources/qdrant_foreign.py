@@ -33,7 +33,8 @@ class QdrantForeign(Foreign):
     def add(self, text: str, **about: Any) -> str:
         self._next += 1
         key = str(uuid5(NAMESPACE_OID, f"point {self._next}"))
-        upsert(self.server.client, key, text, createdAt=(T0 // 1000) + self._next, **about)
+        with self.server.lock:
+            upsert(self.server.client, key, text, **{"createdAt": T0 // 1000 + self._next, **about})
         return key
 
     def edit(self, id: str, text: str) -> None:  # noqa: A002
@@ -58,7 +59,7 @@ class QdrantForeign(Foreign):
         return {str(point.id): (point.payload or {})["text"] for point in self.points()}
 
     def rest(self) -> object:
-        """Its other collection."""
+        """How its collection is made."""
         with self.server.lock:
             return self.server.client.get_collection(COLLECTION).config.model_dump()
 

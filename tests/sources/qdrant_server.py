@@ -36,13 +36,13 @@ class Server:
         if found is None or not self.client.collection_exists(found[1]):
             return 404, f"Not found: Collection `{found and found[1]}` doesn't exist!"
         name, below = found[1], found[2] or ""
-        if (method, below) == ("POST", "/points/batch"):
-            self.before_update()
-        with self.lock:
-            try:
+        try:
+            if (method, below) == ("POST", "/points/batch"):
+                self.before_update()
+            with self.lock:
                 return 200, self._done(name, method, below, body)
-            except (ValueError, KeyError) as error:
-                return 400, str(error)
+        except (ValueError, KeyError) as error:
+            return 400, str(error)
 
     def _done(self, name: str, method: str, below: str, body: Any) -> Any:
         match (method, below):

@@ -20,6 +20,7 @@ COLLECTION = "memory-smart"
 USUAL = f"http://localhost:6333/{COLLECTION}"
 PORT = 6333
 PATIENCE_SECONDS = 30
+IN_USE = "another program uses it; end that, or use a Qdrant server"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,17 +93,35 @@ def _folder(place: str) -> Iterator[tuple[QdrantClient, str, str, bool]]:
     if not (folder / "meta.json").is_file():  # the client would make one
         raise BadInput(f"{folder}: there is no Qdrant in this folder (no meta.json)")
     try:
+        _insist_on_nobody_there(folder)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             client = QdrantClient(path=str(folder))
     except RuntimeError:
-        raise BadInput(f"{folder}: another program uses it; end that, or use a Qdrant server") from None
+        raise BadInput(f"{folder}: {IN_USE}") from None
+    except BadInput:
+        raise
     except OSError as error:
         raise BadInput(f"{folder}: cannot be opened ({error.strerror})") from None
     except Exception as error:  # noqa: BLE001 - it reads pickles, which can raise anything
         raise BadInput(f"{folder}: not a Qdrant folder that can be read ({_first_line(error)})") from None
     with closing(client):
         yield client, name, f"{folder}#{name}", True
+
+
+def _insist_on_nobody_there(folder: Path) -> None:
+    """The client itself asks for this lock when it has read everything. BadInput where another has it."""
+    import portalocker  # it looks for folders to write to, which not every machine has
+
+    lock = folder / ".lock"
+    if not lock.exists():
+        return
+    with open(lock, "r+") as file:
+        try:
+            portalocker.lock(file, portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING)
+        except portalocker.LockException:
+            raise BadInput(f"{folder}: {IN_USE}") from None
+        portalocker.unlock(file)
 
 
 def _size_of(config: object, where: str) -> int:
