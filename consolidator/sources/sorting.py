@@ -99,12 +99,23 @@ class _Sorter:
     def as_known(self, read: Read, row: Mapped) -> None:
         self.done.counts["unchanged"] += 1
         seen = row._replace(fingerprint=read.fingerprint, expected=None, uses=read.uses, gone_at=None, removed_at=None)
-        if row.removed_at is not None and row.expected != read.fingerprint:
+        if (row.removed_at is not None and row.expected != read.fingerprint) or self._is_back(read, row):
             self.done.counts["again"] += 1
             seen = seen._replace(revision=None)
         if row.gone_at is not None and row.memory_key is not None and self._is_gone(row.memory_key):
             self.done.seen_again.add(row.memory_key)
         self.done.map[read.id] = seen
+
+    def _is_back(self, read: Read, row: Mapped) -> bool:
+        """Whether what a push told as put away is not: an old handle of the agent's has written what it was before."""
+        told = self.memories.get(row.memory_key or 0)
+        return (
+            told is not None
+            and told.status != "active"
+            and row.revision == told.revision
+            and row.expected is None
+            and not read.archived
+        )
 
     def changed(self, read: Read, row: Mapped) -> None:
         """Somebody has decided of it: what that makes of the memory that it was, and of the one that it is."""

@@ -18,6 +18,7 @@ MOST_OF_ONE = 500  # characters of one member of their metadata that are kept he
 MILLISECOND = 1000
 _SECONDS_BEFORE = 1_000_000_000_000  # what is less was written in seconds
 
+ARCHIVING = ("state", "memory_layer", "archived_at", "archive_reason", "invalidated_at", "superseded_by")
 TYPES = {"other": "observation"}
 _WAYS = {"manual": "agent_tool", "auto-capture": "auto_capture"}
 
@@ -47,8 +48,20 @@ class Rows:
         told = {name: row.get(name) for name in ("text", "category", "importance", "agentId")}
         told["at"] = at
         told["scope"] = row.get("scope") or ("" if row.get("agentId") else "global")
-        told["metadata"] = row["metadata"] if found is None else decided(found, row["text"] or "", at)
+        told["metadata"] = row["metadata"] if found is None else self._decided(found, row["text"] or "", at)
         return fingerprint_of(told)
+
+    def _decided(self, found: Mapping[str, Any], text: str, at: int | None) -> dict[str, Any]:
+        """
+        What a push has archived has decided nothing: it is told as what it was before. So a program that still holds
+        that, and writes it back, makes no news; what one makes active again itself is news.
+        """
+        was = archived_by_us(found)
+        if was is None:
+            return decided(found, text, at)
+        if state_of(found) == "archived":
+            return decided({**{name: value for name, value in found.items() if name not in ARCHIVING}, **was}, text, at)
+        return {**decided(found, text, at), "active again": True}
 
     def at(self, row: Mapping[str, Any]) -> int | None:
         """Its time in whole milliseconds."""
@@ -121,6 +134,13 @@ class Rows:
         else:
             return {}
         return {"status": "archived", "archived_because": because, "archived_at": since and _instant(since, because)}
+
+
+def archived_by_us(found: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What the state of a record was when a push archived it; None where none has."""
+    ours = found.get(SIDECAR)
+    was = ours.get("was") if isinstance(ours, dict) else None
+    return was if isinstance(was, dict) else None
 
 
 def state_of(found: Mapping[str, Any]) -> str:

@@ -11,15 +11,14 @@ from typing import Any
 from consolidator.errors import BadInput
 from consolidator.sources.lance.flavours import Flavour
 from consolidator.sources.lance.metadata import SIDECAR, parsed, with_members
-from consolidator.sources.lance.reading import MILLISECOND, TYPES, state_of
+from consolidator.sources.lance.reading import ARCHIVING, MILLISECOND, TYPES, archived_by_us, state_of
 from consolidator.sources.lance.table import blob
 from consolidator.sources.port import Image, NeedsVector, Ours
 
 TO_CORE, TO_WORKING, TO_PERIPHERAL = 0.7, 0.4, 0.15
 USUAL_IMPORTANCE = 0.7
 
-_ARCHIVING = ("state", "memory_layer", "archived_at", "archive_reason", "invalidated_at", "superseded_by")
-OWNED = (SIDECAR, "tier", *_ARCHIVING)  # members of the metadata
+OWNED = (SIDECAR, "tier", *ARCHIVING)  # members of the metadata
 _CATEGORIES = {
     **{name: name for name in ("preference", "fact", "decision", "entity", "other")},
     **{ours: theirs for theirs, ours in TYPES.items()},
@@ -55,17 +54,16 @@ class Rendering:
         wanted: dict[str, Any] = {}
         if (tier := tier_of(ours, found.get("tier"))) != found.get("tier", "working"):
             wanted["tier"] = tier
-        old = found.get(SIDECAR)
-        was = old.get("was") if isinstance(old, dict) else None
+        was = archived_by_us(found)
         archived = state_of(found) == "archived" or bool(found.get("invalidated_at"))
         if ours.status != "active":
             if not archived:
                 wanted |= self._archiving(ours, found, now // MILLISECOND)
-                was = {name: found[name] for name in _ARCHIVING if found.get(name) is not None}
+                was = {name: found[name] for name in ARCHIVING if found.get(name) is not None}
             if was is not None:
                 sidecar["was"] = was
         elif archived:
-            wanted |= dict.fromkeys(_ARCHIVING) | ({"state": "confirmed"} if was is None else was)
+            wanted |= dict.fromkeys(ARCHIVING) | ({"state": "confirmed"} if was is None else was)
             if state_of({**found, **wanted}) == "archived":
                 wanted["state"] = "confirmed"
         return {**wanted, SIDECAR: sidecar}
