@@ -17,6 +17,7 @@ from consolidator.cli.session import (
     OutputOption,
     ScopeOption,
     Session,
+    WhereOption,
     moment,
     one_of,
     scope_text,
@@ -120,12 +121,12 @@ def _take_in(
     with ExitStack() as stack:
         spool = stack.enter_context(Spool(name, scope=scope_text(scope)))
         with progress(f"Reading {name}") as advance:
-            spool.fill(records, _advancing(advance))
+            spool.fill(records, advancing(advance))
         if spool.bad_lines and not skip_bad:
             raise BadLines(tuple(spool.bad), spool.bad_lines)
         store = stack.enter_context(receiving_store(session, dry_run=dry_run))
         with progress("Writing", total=sum(spool.counts.values())) as advance:
-            told = _advancing(advance)
+            told = advancing(advance)
             intake = take_spool(
                 store,
                 spool,
@@ -179,7 +180,7 @@ def _is_empty(store: "Store") -> bool:
         return not conn.scalar(sa.select(sa.func.count()).select_from(scopes))
 
 
-def _advancing(advance: Callable[[int], None]) -> Callable[[int], None]:
+def advancing(advance: Callable[[int], None]) -> Callable[[int], None]:
     """A listener to how much is done, for a bar that hears how much more."""
     before = 0
 
@@ -243,29 +244,42 @@ def export(
     ] = "jsonl",
     as_of: AsOfOption = None,
     scope: ScopeOption = None,
+    where: WhereOption = None,
     output: OutputOption = None,
 ) -> None:
     """
     Give out what the store holds.
 
+    With --where only the memories for which that holds, with what is said of them alone.
+
     \b
     Example:
         consolidate export --format json --as-of 2026-12-24T18:00:00Z -o values.json
+        consolidate export --where type=preference --where "strength>0.5" -o preferences.jsonl
     """
     chosen = one_of("--format", form, FORMS)
     now, wanted = moment(as_of, ahead=True), scope_text(scope)
+    from consolidator.conditions import parse_conditions
     from consolidator.exchange.export import export_jsonl, export_values
     from consolidator.report.document import dumps
     from consolidator.store.find import find_scopes
+    from consolidator.store.matching import matching
+    from consolidator.store.readers import Clocks
     from consolidator.store.urls import is_file, path_of
 
     session: Session = ctx.obj
+    conditions = parse_conditions(where or ())
     with session.open("read") as store, store.read() as conn:
         scopes: Any = None if wanted is None else [each.text for each in find_scopes(conn, wanted)]
+        only: frozenset[tuple[str, str]] | None = None
+        if where:
+            clocks = Clocks(conn, now=now, rates=session.rates)
+            found = matching(conn, find_scopes(conn, wanted), conditions, clocks, now=now)
+            only = frozenset((each.scope.text, each.id) for each in found)
         never = path_of(store.url) if is_file(store.url) else None
         with output_file(output, never=never) as file, progress("Exporting"):
             if chosen == "jsonl":
-                export_jsonl(conn, file, scopes=scopes, as_of=now, rates=session.rates, whole=as_of is None)
+                export_jsonl(conn, file, scopes=scopes, as_of=now, rates=session.rates, whole=as_of is None, only=only)
             else:
-                values = export_values(conn, scopes=scopes, as_of=now, rates=session.rates)
+                values = export_values(conn, scopes=scopes, as_of=now, rates=session.rates, only=only)
                 file.write(f"{dumps(values)}\n".encode())

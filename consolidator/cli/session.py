@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeVar
 
 import typer
 
+from consolidator.conditions import HELP
 from consolidator.errors import BadInput
 from consolidator.home import FOLDER, default_store, make_room, store_of, usual_settings
 from consolidator.instants import format_instant, from_datetime, parse_instant
@@ -32,6 +33,10 @@ ScopeOption = Annotated[
 AsOfOption = Annotated[
     str | None,
     typer.Option("--as-of", metavar="T", help="An RFC 3339 time instead of the clock's.", show_default=False),
+]
+WhereOption = Annotated[
+    list[str] | None,
+    typer.Option("--where", metavar="CONDITION", help=f"Those alone for which it holds: {HELP}", show_default=False),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")]
 OutputOption = Annotated[

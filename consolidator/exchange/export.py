@@ -18,6 +18,7 @@ from consolidator.instants import format_instant
 from consolidator.laws.clock import Rates
 from consolidator.laws.fading import DEAD
 from consolidator.laws.strength import mode_factor
+from consolidator.scopes import canonical
 from consolidator.store.aliases import bearers
 from consolidator.store.clocks import read_clock, segments_of
 from consolidator.store.engine import keyed
@@ -48,6 +49,10 @@ LINE_COLUMNS = (
     "importance", "topics", "trust", "metadata", "fresh", "lives",
 )  # fmt: skip
 
+_NAMES = ("id", "memory_a", "memory_b", "via", "memory_id", "old_id", "new_id", "source_id")
+
+Only = frozenset[tuple[str, str]] | None  # canonical scope and id of each
+
 
 class Writer(Protocol):
     def write(self, data: bytes, /) -> object: ...
@@ -55,19 +60,31 @@ class Writer(Protocol):
 
 def export_jsonl(
     conn: sa.Connection, out: Writer, *, scopes: Sequence[str] | None, as_of: int, rates: Rates,
-    whole: bool = False,
+    whole: bool = False, only: Only = None,
 ) -> int:  # fmt: skip
     """
-    Write the lines of these scopes (canonical; None: all), in UTF-8. Returns how many there are.
+    Write the lines of these scopes (canonical; None: all), in UTF-8. Returns how many there are. only: these memories,
+    and what is said of them alone.
 
     Links that have faded to nothing at `as_of` are not there, unless the `whole` store is asked for: then all that no
     night has deleted yet are. The clock is as a night at `as_of` would leave it.
     """
     number = 0
     for line in _lines(conn, scopes, as_of, rates, whole=whole):
+        if only is not None and not _is_of(line, only):
+            continue
         number += 1
         out.write(json.dumps(line, ensure_ascii=False, separators=(", ", ": ")).encode() + b"\n")
     return number
+
+
+def _is_of(line: Line, only: frozenset[tuple[str, str]]) -> bool:
+    """Whether a line is of these memories alone; how scopes are is told in any case."""
+    if line["kind"] in ("header", "scope"):
+        return True
+    names = [line[name] for name in _NAMES if name in line] + line.get("members", [])
+    scope = canonical(line["scope"])
+    return line["kind"] not in ("turn", "tombstone") and all((scope, name) in only for name in names)
 
 
 def _lines(

@@ -18,23 +18,32 @@ DECIMALS = 10  # what two ways to one value leave them apart lies below
 
 
 def export_values(
-    conn: sa.Connection, *, scopes: Sequence[str] | None, as_of: int, rates: Rates
+    conn: sa.Connection, *, scopes: Sequence[str] | None, as_of: int, rates: Rates,
+    only: frozenset[tuple[str, str]] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """
-    The document of these scopes (canonical; None: all) at `as_of`.
+    The document of these scopes (canonical; None: all) at `as_of`. only: of these memories, by scope and id.
 
     Memories of every status, strengths and weights moved there, temporal states as they are then; links that live
     between active memories. In order of scope and id. Events that no night has replayed do not count.
     """
     return {
         "as_of": format_instant(as_of),
-        "scopes": [_scope(conn, scope, as_of, rates) for scope in scopes_of(conn, scopes)],
+        "scopes": [_scope(conn, scope, as_of, rates, only) for scope in scopes_of(conn, scopes)],
     }
 
 
-def _scope(conn: sa.Connection, scope: sa.Row[Any, Any, Any], as_of: int, rates: Rates) -> dict[str, Any]:
+def _scope(
+    conn: sa.Connection,
+    scope: sa.Row[Any, Any, Any],
+    as_of: int,
+    rates: Rates,
+    only: frozenset[tuple[str, str]] | None,
+) -> dict[str, Any]:
     clock = read_clock(conn, scope.key, now=as_of, rates=rates)
     rows = list(_memories(conn, scope, clock, as_of))
+    if only is not None:
+        rows = [row for row in rows if (scope.scope, row["id"]) in only]
     active = {memory["id"] for memory in rows if memory["status"] == "active"}
     return {
         "scope": json.loads(scope.scope),

@@ -28,6 +28,7 @@ from consolidator.store.tables import (
     verdicts,
 )
 from tests.cli.conftest import Consolidate
+from tests.cli.life import Life
 from tests.lives import EVE, FADED_NAME, GONE, HUB, NEW_NAME, OLD, RENAMED, SPOKES, day, memory, name
 
 SECRET = "The vault opens with zwirbelknopf and the year Aunt Ottilie moved to Kuopio, 金庫 🗝️"
@@ -271,3 +272,65 @@ def _reading(path: Path) -> Iterator[sa.Connection]:
     with open_store(str(path), mode="read") as store, store.engine.connect() as conn:
         conn.execute(sa.select(memories.c.key)).all()
         yield conn
+
+
+def test_all_for_which_conditions_hold_are_forgotten(life: Life) -> None:
+    """A dry run lists them; all conditions have to hold; the rest stays."""
+    life.take(
+        memory("Tea is bitter.", 0.5, type="observation") | {"strength": 0.2},
+        memory("Tea is hot.", 0.6, type="observation"),
+        memory("Tea is green.", 1.5, type="fact"),
+        memory("The tram is late.", 0.5, type="observation"),
+    )
+    life.wall(day(2))
+    where = ("--where", "type=observation,noise", "--where", "text~TEA", "--where", "before=2026-03-02")
+    would = life("forget", *where, "--dry-run")
+    assert would.out.splitlines()[-1] == "2 would be forgotten."
+    assert "Tea is hot." in would.out
+    assert len(life.active()) == 4
+    weak = life("forget", *where, "--where", "strength<0.5", "--dry-run", "--json").document
+    assert weak == {"dry_run": True, "would_forget": [name("Tea is bitter.")]}
+    assert life("forget", *where, "--yes").out == "Forgotten: 2.\n"
+    assert life.active() == {"Tea is green.", "The tram is late."}
+    assert life("forget", *where, "--yes").out == "Forgotten: 0.\n"
+
+
+def test_an_export_may_be_of_some_memories(life: Life) -> None:
+    """With the same conditions: these memories, and what is said of them alone."""
+    life.take(
+        memory("Tea is hot.", 0.5),
+        memory("Coffee is hot.", 0.5),
+        {"kind": "exposure", "session_id": "s", "turn_id": "t", "memory_id": name("Tea is hot."), "mode": "tool_get",
+         "at": "2026-03-01T15:00:00Z"},
+        {"kind": "exposure", "session_id": "s", "turn_id": "t", "memory_id": name("Coffee is hot."), "mode": "tool_get",
+         "at": "2026-03-01T15:00:00Z"},
+    )  # fmt: skip
+    life.night(2)
+    lines = [json.loads(line) for line in life("export", "--where", "text~tea").out.splitlines()]
+    assert [line["kind"] for line in lines] == ["header", "scope", "memory", "exposure"]
+    values = life("export", "--format", "json", "--where", "text~tea").document
+    assert [each["content"] for each in values["scopes"][0]["memories"]] == ["Tea is hot."]
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("tpye=fact", "there is no tpye; did you mean type?"),
+        ("fact", "is no condition; write type="),
+        ("strength=0.2", "write strength<0.2 or strength>0.2"),
+        ("strength<2", "2 is not between 0 and 1"),
+        ("status=gone", "gone is no status; there are active, archived, superseded"),
+        ("before=yesterday", "'yesterday' is not a time"),
+        ("type=", "says no value"),
+        ("pinned=maybe", "write pinned=yes or pinned=no"),
+    ],
+)
+def test_a_condition_that_cannot_be_meant_is_refused(eve: Consolidate, condition: str, said: str) -> None:
+    """In one line that says what can, and nothing is forgotten."""
+    eve("forget", "--where", condition, "--yes").refused(f"--where {condition}: {said}")
+
+
+def test_ids_and_conditions_are_not_mixed(eve: Consolidate) -> None:
+    """Nobody means that, and neither is nothing at all."""
+    eve("forget", OLD, "--where", "type=fact", "--yes").refused("say what to forget")
+    eve("forget", "--yes").refused("say what to forget")
