@@ -162,3 +162,5 @@ def _tell(ended: Any, level: str) -> None:
         emit(text)
     elif ended.failure:
         _say(ended.failure)
+    if ended.trouble:
+        _say(ended.trouble)

@@ -27,7 +27,9 @@ from consolidator.cli import (
     serve,
     settings,
     show,
+    sources,
     stores,
+    sync,
     systemd,
 )
 from consolidator.cli.ending import INTERRUPTED, end, ending
@@ -40,6 +42,11 @@ COMMANDS: dict[str, Callable[..., object] | None] = {
     "import": None,  # a group of its own
     "export": files.export,
     "embed": embed.embed,
+    "sources": sources.sources,
+    "pull": sources.pull,
+    "push": sources.push,
+    "sync": sync.sync,
+    "messages": sources.messages,
     "run": nights.run,
     "apply": nights.apply,
     "collect": collect.collect,
@@ -90,11 +97,11 @@ imports = typer.Typer(rich_markup_mode=None)
 imports.command("jsonl")(files.import_jsonl)
 imports.command("formative")(files.import_formative)
 app.add_typer(imports, name="import", help="Take memories and events in.")
-messages = typer.Typer(rich_markup_mode=None)
-messages.command("test")(notify.test)
-messages.command("outbox")(notify.outbox)
-messages.command("failure")(notify.failure)
-app.add_typer(messages, name="notify", help="Try a channel for messages; see and send what waits.")
+told = typer.Typer(rich_markup_mode=None)
+told.command("test")(notify.test)
+told.command("outbox")(notify.outbox)
+told.command("failure")(notify.failure)
+app.add_typer(told, name="notify", help="Try a channel for messages; see and send what waits.")
 own = typer.Typer(rich_markup_mode=None)
 own.command("check")(settings.check)
 own.command("example")(settings.example)

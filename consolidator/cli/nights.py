@@ -108,7 +108,7 @@ def run(
                     steps=chosen,
                     means=means,
                     progress=lambda _done, _all: advance(1),
-                    terms=Terms(_turn(session, now) if as_of is None and chosen == STEPS else EVERY_TURN),
+                    terms=Terms(turn_of(session, now) if as_of is None and chosen == STEPS else EVERY_TURN),
                 )
         if out:
             _keep(result, out)
@@ -154,7 +154,7 @@ def apply(
         return tell(store, result, earlier, time_zone=zone, level=level, decisions=decisions, json=json)
 
 
-def _turn(session: Session, now: int) -> "Turn":
+def turn_of(session: Session, now: int) -> "Turn":
     """A whole night counts as that of its date, where there is a job for it."""
     from consolidator.schedule.owed import today
     from consolidator.schedule.turns import TurnByHand

@@ -1,23 +1,27 @@
 """Commands about nights that have been: undo, runs."""
 
+import os
 from typing import Annotated, Any
 
 import typer
 
 from consolidator.cli.output import emit, emit_json, emit_table, one_line, progress
-from consolidator.cli.session import JsonOption, clock
+from consolidator.cli.session import JsonOption, Session, clock
+from consolidator.errors import BadInput
+
+PUSH = "push-"  # what the id of a push begins with, as that of a run with `run-`
 
 
 def undo(
     ctx: typer.Context,
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run_id, or `last`.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run_id, `last`, or a push_id.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing; say what would be given back.")] = False,
     json: JsonOption = False,
 ) -> int:
     """
-    Take a night back.
+    Take a night back, or a push.
 
-    Rows changed since are refused and listed (exit 3).
+    What was changed since is refused and listed (exit 3). `last` is the last night; a push has its own id.
 
     \b
     Example:
@@ -26,6 +30,8 @@ def undo(
     from consolidator.store.find import find_run
     from consolidator.store.undo import undo_run
 
+    if run.startswith(PUSH):
+        return _undo_push(ctx.obj, run, dry_run=dry_run, json=json)
     with ctx.obj.open("read" if dry_run else "write") as store:
         with store.read() as conn:
             found = None if run == "last" else find_run(conn, run)
@@ -48,6 +54,29 @@ def undo(
         f"{undone.run_id}: {_counted(undone.restored, 'row')} {would}given back, "
         f"{_counted(undone.events, 'event')} {would}waiting again."
     )
+    for refused in undone.refused:
+        emit(f"Refused: {one_line(refused)}")
+    return undone.exit_code
+
+
+def _undo_push(session: Session, push_id: str, *, dry_run: bool, json: bool) -> int:
+    from consolidator.sources.named import named_by_url, opened
+    from consolidator.sources.undo import undo_push
+    from consolidator.store.pushes import url_of_push
+
+    if dry_run:
+        raise BadInput("--dry-run: what a push wrote is looked at only when it is taken back; leave it out")
+    with session.open("write") as store:
+        with store.read() as conn:
+            url = url_of_push(conn, push_id)
+        named = named_by_url(session.settings, url)
+        with progress("Undoing"), opened(named, store, session.settings.embedding, os.environ) as (source, _):
+            undone = undo_push(store, source, push_id, wall_clock=clock)
+    if json:
+        document = {"push_id": undone.push_id, "source": named.name, "url": url, "exit": undone.exit_code}
+        emit_json({**document, "restored": undone.restored, "refused": list(undone.refused)})
+        return undone.exit_code
+    emit(f"{undone.push_id}: {_counted(undone.restored, 'record')} of {named.name} given back.")
     for refused in undone.refused:
         emit(f"Refused: {one_line(refused)}")
     return undone.exit_code

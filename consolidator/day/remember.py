@@ -6,6 +6,7 @@ No strength and no link is changed: what is here already is only seen again.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -129,6 +130,8 @@ def checked(place: Place, text: str, given: Mapping[str, Any], *, now: int) -> t
     if flags:
         flagged = {**given, "metadata": {**(line.metadata or {}), FLAGS: list(flags)}}
         line = line_of(text.strip(), flagged, now=now, source=SOURCE)
+    if line.expires_at is None and not line.pinned:
+        line = replace(line, expires_at=place.settings.day.expiry(place.scope, now))
     return line, flags
 
 
@@ -226,5 +229,7 @@ def _seen_again(
             return Written(heir, other.hash, known=True, flags=(MERGED,))
     restore(conn, [Found(known.key, line.id, Scope(scope_key, scope, ""), known.content, known.status)], now=now)
     observed = now if line.observed_at is None else line.observed_at
-    conn.execute(sa.update(memories).where(memories.c.key == known.key).values(observed_at=observed, fresh=True))
+    expires = sa.func.coalesce(memories.c.expires_at, line.expires_at)
+    told = {"observed_at": observed, "fresh": True, "expires_at": expires}
+    conn.execute(sa.update(memories).where(memories.c.key == known.key).values(told))
     return Written(known.key, line.id, known=True, flags=(BROUGHT_BACK,))

@@ -77,6 +77,11 @@ def named(spelled: str, where: str = SETTING) -> str:
     return name
 
 
+def kept_as(model: str) -> str:
+    """By which name vectors of a model are kept, whether it is spelled as a person names it or as it is kept."""
+    return minilm.MODEL if model == _MINILM else model.removeprefix(_OPENAI)
+
+
 def spell(model: str) -> str:
     """A model as a person names it."""
     return _MINILM if model == minilm.MODEL else f"{_OPENAI}{model}"

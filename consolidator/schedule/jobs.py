@@ -20,6 +20,7 @@ from consolidator.schedule.digests import digest_of
 from consolidator.schedule.owed import Day
 from consolidator.schedule.phrasing import phrase_by, taken_by_words
 from consolidator.schedule.stopping import Stopping
+from consolidator.schedule.syncing import with_sources
 from consolidator.schedule.turns import JobsTurn
 from consolidator.scopes import spell
 from consolidator.settings import Settings
@@ -41,8 +42,9 @@ PARTLY, FAILED = 3, 1
 class Ended:
     """
     How a job ended. lines: what there is to say beside the report. failure: what went wrong, in one line. did: of a job
-    that has no report, what it did, in a sentence for a message; None where that was nothing. before: it was done for
-    its date already, and nothing was begun.
+    that has no report, what it did, in a sentence for a message; None where that was nothing. synced: what changed in
+    the sources of a night or by them, a line each. trouble: what went wrong with them. before: it was done for its date
+    already, and nothing was begun.
     """
 
     exit_code: int = 0
@@ -50,6 +52,8 @@ class Ended:
     lines: tuple[str, ...] = ()
     failure: str | None = None
     did: str | None = None
+    synced: tuple[str, ...] = ()
+    trouble: str | None = None
     before: bool = False
 
 
@@ -107,7 +111,8 @@ def consolidate(work: Work) -> Ended:
     """The night."""
     job = work.duty.job
     assert isinstance(job, ConsolidateJob)
-    return _night(work, tuple(step for step in STEPS if job.steps is None or step in job.steps))
+    steps = tuple(step for step in STEPS if job.steps is None or step in job.steps)
+    return with_sources(work, job.sources or (), lambda: _night(work, steps))
 
 
 def shift(work: Work) -> Ended:

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from consolidator.instants import NIGHT, SECOND, from_datetime, to_datetime
 from consolidator.schedule.calendar import Due, last_due
 from consolidator.settings.duty import Duty
+from consolidator.settings.jobs import ConsolidateJob
 from consolidator.store import ledger
 from consolidator.store.engine import Store
 from consolidator.store.locks import WHOLE_STORE
@@ -37,8 +38,8 @@ def owed(store: Store, duty: Duty, now: int) -> Owed | None:
     """
     What a job has still to do; None where nothing.
 
-    The latest due time not after `now` alone counts, and only for scopes that were there by then. Where attempts
-    failed, the next may be begun after a while, and after the fifth none.
+    The latest due time not after `now` alone counts, for scopes that were there by then, and for the sources of a
+    night. Where attempts failed, the next may be begun after a while, and after the fifth none.
     """
     due = last_due(duty.cron, duty.zone, now)
     if due is None:
@@ -46,9 +47,21 @@ def owed(store: Store, duty: Duty, now: int) -> Owed | None:
     day = day_of(duty, due, now)
     with store.read() as conn:
         keys = _there_by(conn, due.at, duty)
-        found = ledger.entries(conn, keys, duty.name, *day).values()
+        found = [*ledger.entries(conn, keys, duty.name, *day).values()]
+        for name in sources_of(duty):
+            found += ledger.entries(conn, [WHOLE_STORE], source_row(name), *day).values()
     begin = [max(due.at, entry.next_at or 0) for entry in found if not (entry.done or entry.given_up)]
     return Owed(due, min(begin)) if begin else None
+
+
+def sources_of(duty: Duty) -> Sequence[str]:
+    """The sources that a job pulls and pushes."""
+    return duty.job.sources or () if isinstance(duty.job, ConsolidateJob) else ()
+
+
+def source_row(name: str) -> str:
+    """What the ledger calls a source of the night, as if it were a job of the whole store."""
+    return f"source:{name}"
 
 
 def day_of(duty: Duty, due: Due, now: int) -> Day:

@@ -5,7 +5,7 @@ The message of a night is put in its last transaction, any other in one of its o
 becomes of a message changes nothing of how the job ended.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -69,12 +69,12 @@ class Audience:
         now = self.wall_clock()
         self.outage.tell(lost, self.duty.channels, reason=reason, now=now, emit=self.emit)
 
-    def failed(self, reason: str) -> Message | None:
+    def failed(self, reason: str, *, of: str = "") -> Message | None:
         """That the job failed of which there is no report; None where its people want to hear of no failure."""
         duty = self.duty
         if not duty.channels or duty.level == "off" or not self.settings.error_notification:
             return None
-        title = f"{self._title} failed"
+        title = f"{self._title}{of} failed"
         lines = [f"{title}: {reason.rstrip('.')}."]
         name = self.name_of_failure(reason)
         return brief(name=name, kind=duty.name, title=title, level=duty.level, lines=lines)
@@ -86,6 +86,15 @@ class Audience:
             return None
         name = f"{duty.name}:{self.day}"
         return brief(name=name, kind=duty.name, title=self._title, level=duty.level, lines=[f"{did.rstrip('.')}."])
+
+    def synced(self, lines: Sequence[str]) -> Message | None:
+        """What was taken in from other systems' stores, and written back to them; None as `told`."""
+        duty = self.duty
+        if not duty.channels or duty.level in ("off", "errors"):
+            return None
+        title = f"{self._title}: other stores"
+        name = f"sources:{self.day}:{sha256(' '.join(lines).encode()).hexdigest()[:12]}"
+        return brief(name=name, kind=duty.name, title=title, level=duty.level, lines=[f"{title}.", *lines])
 
     def cut_off(self, run_id: str, did: Mapping[str, int]) -> Message | None:
         """That a run was killed, and what it had done."""
@@ -154,17 +163,18 @@ class Telling:
         if ended.before:
             return
         stopped = self.audience.stop.requested
-        failure = ended.failure or (words.failure(ended.report) if ended.report else None)
+        failure = ended.failure or ended.trouble or (words.failure(ended.report) if ended.report else None)
         outside = self.audience.outside
         outside.ended(ended.exit_code, failure=failure, report=ended.report, outbox=state, stopped=stopped)
 
     def _kept_and_sent(self, ended: Ended) -> dict[str, int] | None:
         """How many messages wait and were given up; None where the store is gone, which is told without it."""
         audience, store, message = self.audience, self.store, self._message(ended)
+        beside = self._beside(ended)
         settings, stop = audience.settings, audience.stop
         try:
-            if message:
-                put(store, message, audience.duty, now=audience.wall_clock())
+            for each in filter(None, [message, *beside]):
+                put(store, each, audience.duty, now=audience.wall_clock())
             if self.watch:
                 watched = duties_in(settings, audience.duty.store)
                 if ended.failure:
@@ -186,6 +196,13 @@ class Telling:
         if ended.failure:
             return None if self.audience.stop.requested else self.audience.failed(ended.failure)
         return self.audience.told(ended.did)
+
+    def _beside(self, ended: Ended) -> list[Message | None]:
+        """What became of the sources of a night, of which its own message, kept before the push, cannot tell."""
+        if self.audience.stop.requested:
+            return []
+        trouble = self.audience.failed(ended.trouble, of=": other stores") if ended.trouble else None
+        return [trouble, self.audience.synced(ended.synced) if ended.synced else None]
 
     def _of_night(self, report: Report) -> Message | None:
         """Made once for a report: its words may have been paid for."""

@@ -82,6 +82,8 @@ def _sentence(model: type[BaseModel], error: Any, where: Where, source: Elsewher
     if where.is_name:
         kind_of = spelled(path[:-1]).removesuffix("s")
         wrong = as_written(path[-1]) or "what is given"
+        if kind == "value_error":
+            return path[:-1], f"{wrong} is {error['msg'].removeprefix('Value error, ')}"
         return path[:-1], f"{wrong} is no name for a {kind_of}; use letters, digits, dots and dashes"
     if kind == "extra_forbidden":
         return path, f"unknown; {_nearest(model, where, value)}"

@@ -12,6 +12,7 @@ from consolidator.settings.kinds import (
     NameOfStore,
     NamesOfChannels,
     NamesOfSources,
+    Nights,
     ScopesOfThose,
     Section,
     Steps,
@@ -21,7 +22,6 @@ from consolidator.settings.kinds import (
 )
 
 JobName = Literal["consolidate", "shift", "collect", "report", "purge", "backup"]
-Nights = Annotated[int, Field(ge=1, le=36_500), Is("a whole number of nights")]
 
 
 class Job(Section):

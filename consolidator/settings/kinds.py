@@ -13,6 +13,7 @@ from consolidator.scopes import canonical, parse_scope, spell
 from consolidator.settings.problems import is_plain
 
 Level = Literal["off", "errors", "summary", "detailed"]
+ALL_SCOPES = "*"
 LEVELS: tuple[str, ...] = get_args(Level)
 Step = Literal["reinforce", "decay", "associate", "shift", "prune", "merge"]
 
@@ -98,6 +99,13 @@ def _scope(text: str) -> str:
     return canonical(parse_scope(text))
 
 
+def _scope_or_all(text: str) -> str:
+    try:
+        return text if text == ALL_SCOPES else _scope(text)
+    except ValueError:
+        raise ValueError('not a scope; write e.g. user=ada,project=atlas, "" or "*"') from None
+
+
 def _once(given: tuple[str, ...]) -> tuple[str, ...]:
     for value in given:
         if given.count(value) > 1:
@@ -159,12 +167,14 @@ def _source_url(text: str, info: ValidationInfo) -> str:
     return f"{name}:{beside(folder, place)}"
 
 
+Nights = Annotated[int, Field(ge=1, le=36_500), Is("a whole number of nights")]
 Name = Annotated[str, Field(pattern=r"^[\w.-]{1,64}$"), Is("a name of letters, digits, dots and dashes")]
 ChannelName = Name
 TimeOfDay = Annotated[str, AfterValidator(_time_of_day), Is("a time of day; write e.g. 03:30")]
 Cron = Annotated[str, AfterValidator(_cron), Is('a cron expression; write e.g. "30 3 * * *"')]
 Zone = Annotated[str, AfterValidator(_zone), Is("a time zone; write e.g. Europe/Helsinki or UTC")]
 Scope = Annotated[str, AfterValidator(_scope), Is("a scope; write e.g. user=ada,project=atlas")]
+ScopeOrAll = Annotated[str, AfterValidator(_scope_or_all)]
 Scopes = Annotated[tuple[Scope, ...], Field(strict=False), AfterValidator(_once)]
 StoreUrl = Annotated[StoreBeside, BeforeValidator(_store_url), Is("a path or URL")]
 EmbeddingModel = Annotated[

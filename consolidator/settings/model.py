@@ -9,9 +9,11 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator
 
+from consolidator.instants import NIGHT
 from consolidator.notify.channels import Channel, http_address, is_http
 from consolidator.settings.jobs import Jobs
 from consolidator.settings.kinds import (
+    ALL_SCOPES,
     ChannelName,
     EmbeddingModel,
     FilePath,
@@ -19,6 +21,8 @@ from consolidator.settings.kinds import (
     Is,
     Level,
     Name,
+    Nights,
+    ScopeOrAll,
     Scopes,
     Section,
     StoreUrl,
@@ -97,6 +101,17 @@ class Day(Section):
         "flag", description='what reads like orders to the agent, such as "ignore your instructions"'
     )
     secrets: AtTheDoor = Field("refuse", description="keys, passwords, numbers of cards and accounts")
+    expire_nights: dict[ScopeOrAll, Nights | None] = Field(
+        {},
+        description='by scope ("*": all that are not named): after so many nights what was remembered or pulled is '
+        "archived, unless it was given a time of its own or is pinned; null: never",
+        examples=[{"*": 365, "user=ada,project=atlas": 30}],
+    )
+
+    def expiry(self, scope: str, now: int) -> int | None:
+        """When what is taken in now expires that was given no time of its own. scope: canonical."""
+        nights = self.expire_nights.get(scope, self.expire_nights.get(ALL_SCOPES))
+        return None if nights is None else now + nights * NIGHT
 
 
 class Budget(Section):

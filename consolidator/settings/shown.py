@@ -86,7 +86,10 @@ def _masked(value: Any, path: Path, sources: Mapping[Path, Elsewhere]) -> Any:
     if isinstance(value, BaseModel):
         return {name: _masked(getattr(value, name), (*path, name), sources) for name in type(value).model_fields}
     if isinstance(value, Mapping):
-        return {_seen(name, ()): _masked(each, (*path, name), sources) for name, each in value.items()}
+        return {
+            _seen(spell(name) if name.startswith("{") else name, ()): _masked(each, (*path, name), sources)
+            for name, each in value.items()
+        }
     if isinstance(value, (list, tuple)):
         return [_masked(each, (*path, index), sources) for index, each in enumerate(value)]
     if isinstance(value, SecretStr):

@@ -42,7 +42,7 @@ def _lance(name: str, what: str) -> Kind:
 KINDS = {
     kind.name: kind
     for kind in (
-        Kind("formative", "formative-memory", "its associations.db", "both", "formative"),
+        Kind("formative", "formative-memory", "its associations.db", "both", "formative", ("model",)),
         _lance("claw-memory-ultra", "Claw Memory Ultra"),
         _lance("memory-lancedb-pro", "memory-lancedb-pro"),
         _lance("memory-lancedb", "OpenClaw's memory-lancedb"),

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import sqlalchemy as sa
 
+from consolidator.embedding.choose import kept_as
 from consolidator.laws.clock import ASSOCIATION, CONSOLIDATED, WORKING, Rates
 from consolidator.laws.fading import DEAD
 from consolidator.laws.strength import strength_at
@@ -58,7 +59,7 @@ class Teller:
                 asked = keyed(conn, key=sorted(told))
                 query = sa.select(embeddings.c.memory_key, embeddings.c.vector)
                 query = query.join(asked, asked.c.key == embeddings.c.memory_key)
-                vectors = dict(conn.execute(query.where(embeddings.c.model == self.source.model)).all())
+                vectors = dict(conn.execute(query.where(embeddings.c.model == kept_as(self.source.model))).all())
         lacking = [key for key in told if key not in vectors]
         if lacking and self.options.vectors_of is not None:
             made = self.options.vectors_of([told[key].ours.content for key in lacking])

@@ -19,7 +19,7 @@ from consolidator.exchange.records import BadLine
 from consolidator.exchange.spool import Spool
 from consolidator.report.words import counted
 from consolidator.sources.port import Options, Source
-from consolidator.sources.reading import Progress, Sight, take_down
+from consolidator.sources.reading import Expiry, Progress, Sight, take_down
 from consolidator.sources.sorting import Sorted, sort_out
 from consolidator.store import edits
 from consolidator.store.engine import Store
@@ -78,6 +78,7 @@ def pull(
     wall_clock: Clock,
     dry_run: bool = False,
     allow_gone: bool = False,
+    expiry: Expiry = lambda _scope, _now: None,
     progress: Progress | None = None,
 ) -> Pulled:
     """
@@ -85,7 +86,8 @@ def pull(
 
     BadInput, and nothing written, where none or less than half of its records are there any more, unless that is
     allowed: a folder that is not mounted must not archive a store. ScopeHeld while another pull or push of it is under
-    way. dry_run: write nothing (a store opened for reading will do).
+    way. dry_run: write nothing (a store opened for reading will do). expiry: when records
+    expire that say nothing of it.
     """
     if dry_run:
         with store.read() as conn:
@@ -100,7 +102,7 @@ def pull(
             row = find_source(conn, source.url)
             known = {} if key is None else read_map(conn, key)
         reading = source.read(None if row is None else row.since)
-        sight = take_down(reading, spool, known, url=source.url, now=now, progress=progress)
+        sight = take_down(reading, spool, known, url=source.url, now=now, progress=progress, expiry=expiry)
         if reading.unchanged:
             sight.reads.clear()
             known = {}

@@ -13,6 +13,7 @@ from consolidator.sources.port import MOST_USES, Item, Reading, Unreadable
 from consolidator.store.sourced import Mapped
 
 Progress = Callable[[str, int, int], None]
+Expiry = Callable[[str, int], int | None]  # of a canonical scope, at a time: when what is taken in then expires
 _LONGEST_NAME = 900  # bytes; the exchange takes 1,000
 
 
@@ -49,13 +50,14 @@ class Sight:
 
 
 def take_down(
-    reading: Reading, spool: Spool, known: Mapping[str, Mapped], *, url: str, now: int, progress: Progress | None
-) -> Sight:
+    reading: Reading, spool: Spool, known: Mapping[str, Mapped], *, url: str, now: int, progress: Progress | None,
+    expiry: Expiry,
+) -> Sight:  # fmt: skip
     """Read everything. `known`: the records as they were by now; only what differs is put into the spool."""
     sight = Sight()
     for number, record in enumerate(reading.records, 1):
         if isinstance(record, Item):
-            _take_item(record, sight, spool, known, url=url, now=now)
+            _take_item(_expiring(record, expiry, now), sight, spool, known, url=url, now=now)
         elif isinstance(record, Unreadable):
             sight.unreadable.add(record.id)
             spool.refuse(record.bad)
@@ -66,6 +68,15 @@ def take_down(
         if progress and number % BATCH == 0:
             progress("reading", number, 0)
     return sight
+
+
+def _expiring(item: Item, expiry: Expiry, now: int) -> Item:
+    """A record with the end that one without an end of its own is given here."""
+    line = item.memory
+    if line.expires_at is not None or line.pinned:
+        return item
+    end = expiry(line.scope or EMPTY, now)
+    return item if end is None else replace(item, memory=replace(line, expires_at=end))
 
 
 def _take_item(item: Item, sight: Sight, spool: Spool, known: Mapping[str, Mapped], *, url: str, now: int) -> None:

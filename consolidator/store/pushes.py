@@ -117,6 +117,15 @@ def find_push(conn: sa.Connection, source_key: int, named: str) -> PushRow:
     return PushRow(*found)
 
 
+def url_of_push(conn: sa.Connection, push_id: str) -> str:
+    """The source that a push wrote to. BadInput where there is no such push."""
+    query = sa.select(sources.c.url).join(pushes, pushes.c.source_key == sources.c.key)
+    url = conn.scalar(query.where(pushes.c.push_id == push_id))
+    if url is None:
+        raise BadInput(f"{push_id}: there is no such push in this store")
+    return str(url)
+
+
 def newer_push(conn: sa.Connection, source_key: int, push_key: int) -> str | None:
     """The latest push, not undone, that wrote one of the records of this one after it."""
     mine, theirs = push_images.alias("mine"), push_images.alias("theirs")

@@ -87,8 +87,8 @@ def test_future_run(consolidate: Consolidate, sqlite_url: str) -> None:
 
 @pytest.mark.parametrize("command", [*EVERY, ("import", "jsonl")], ids=" ".join)
 def test_no_store(consolidate: Consolidate, tmp_path: Path, command: tuple[str, ...]) -> None:
-    """Only init and import make a store: every other command says where none is, and how to make one."""
-    if command[0] in ("init", "import", "apply"):
+    """Only init, import, pull and sync make a store: all that need one say where none is, and how to make one."""
+    if command[0] in ("init", "import", "apply", "pull", "sync", "sources", "messages"):
         return
     arguments = {
         "show": ["12345678"],
@@ -99,6 +99,7 @@ def test_no_store(consolidate: Consolidate, tmp_path: Path, command: tuple[str, 
         "rate": ["12345678", "5"],
         "job": ["consolidate"],
         "undo": ["last"],
+        "push": ["memory-new"],
     }
     ids = ["12345678", "--yes"] if command == ("forget",) else ["12345678"]
     more = ids if command[0] in ("pin", "unpin", "restore", "forget") else arguments.get(command[0], [])
