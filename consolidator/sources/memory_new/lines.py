@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from consolidator.sources.memory_new.javascript import parse
@@ -15,9 +16,18 @@ class Row:
 
     id: str
     number: int
-    text: str
-    document: Mapping[str, Any]
+    line: bytes
     place: Place
+
+    @property
+    def text(self) -> str:
+        """With the carriage return that it may end with."""
+        return self.line.decode()
+
+    @property
+    def document(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = parse(self.text)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,30 +39,35 @@ class Broken:
 
 
 def rows(raw: bytes) -> Iterator[Row | Broken]:
-    """What a file holds, in order. A line's text keeps the carriage return it may end with."""
+    """What a file holds, in order."""
     last: str | None = None
     skipped = 0
     for number, line in enumerate(raw.split(b"\n"), 1):
         if not line.strip():
             skipped += 1
             continue
-        try:
-            text = line.decode()
-            document = parse(text)
-            if not isinstance(document, dict):
-                raise ValueError("is not a JSON object")
-            key = document.get("id")
-            if not isinstance(key, str) or not key:
-                raise ValueError("has no id")
-        except UnicodeDecodeError:
-            yield Broken(number, "is not UTF-8")
-        except ValueError as error:
-            yield Broken(number, _reason(error))
+        key, broken = _id_of(line)
+        if key is None:
+            yield Broken(number, broken)
+            skipped += 1
         else:
-            yield Row(key, number, text, document, [last, skipped])
+            yield Row(key, number, line, [last, skipped])
             last, skipped = key, 0
-            continue
-        skipped += 1
+
+
+@lru_cache(maxsize=2**18)  # a file is read several times, and each time most of its lines are as before
+def _id_of(line: bytes) -> tuple[str | None, str]:
+    """The id of a row, else why it has none."""
+    try:
+        document = parse(line.decode())
+    except UnicodeDecodeError:
+        return None, "is not UTF-8"
+    except ValueError as error:
+        return None, f"is no JSON ({error})"
+    if not isinstance(document, dict):
+        return None, "is not a JSON object"
+    key = document.get("id")
+    return (key, "") if isinstance(key, str) and key else (None, "has no id")
 
 
 def is_whole(raw: bytes) -> bool:
@@ -100,8 +115,3 @@ def _insert(lines: list[bytes | None], found: dict[str, int], text: str, place: 
         if line >= at:
             found[key] = line + 1
     found[parse(text)["id"]] = at
-
-
-def _reason(error: ValueError) -> str:
-    told = str(error)
-    return told if told.startswith(("is ", "has ", "holds ")) else f"is no JSON ({told})"

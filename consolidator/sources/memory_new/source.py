@@ -45,8 +45,7 @@ class MemoryNew:
         return Reading(self._records(held), state, notes=notes)
 
     def look(self, ids: Collection[str]) -> Mapping[str, Image]:
-        wanted = set(ids)
-        return {key: image for key, image in self._images(self.folder.held()) if key in wanted}
+        return dict(self._images(self.folder.held(), set(ids)))
 
     def fingerprint(self, image: Image) -> str:
         if "line" in image:
@@ -96,13 +95,14 @@ class MemoryNew:
         yield from (self._page(*page) for page in _pages(held))
 
     def _item(self, row: lines.Row, place: str) -> Item | Unreadable:
+        document = row.document
         try:
-            memory = memories.memory_of(row.document, scope=self.options.scope)
+            memory = memories.memory_of(document, scope=self.options.scope)
         except ValueError as error:
             field = f"{row.id}: {getattr(error, 'below', '') or 'line'}"
             return Unreadable(row.id, BadLine(place, row.number, field, str(error)))
-        uses, used_at = memories.uses_of(row.document)
-        fingerprint = memories.fingerprint_of_row(row.document)
+        uses, used_at = memories.uses_of(document)
+        fingerprint = memories.fingerprint_of_row(document)
         return Item(row.id, memory, fingerprint, uses, used_at, evidence="auto_injected")
 
     def _page(self, key: str, name: str, raw: bytes) -> Item | Unreadable:
@@ -114,14 +114,16 @@ class MemoryNew:
             return Unreadable(key, BadLine(str(self.folder.base / name), 0, field, str(error)))
         return Item(key, memory, self.fingerprint(image))
 
-    def _images(self, held: Mapping[str, bytes]) -> Iterator[tuple[str, Image]]:
+    def _images(self, held: Mapping[str, bytes], wanted: set[str]) -> Iterator[tuple[str, Image]]:
         known: set[str] = set()
         for name, row in _rows(held):
-            if isinstance(row, lines.Row) and row.id not in known:
+            if isinstance(row, lines.Row) and row.id in wanted and row.id not in known:
                 known.add(row.id)
                 yield row.id, {"file": name, "line": row.text, "place": row.place}
         index: Mapping[str, Any] = scenes.index_of(held.get(scenes.INDEX)) or {}
         for key, name, raw in _pages(held):
+            if key not in wanted:
+                continue
             try:
                 text = scenes.decoded(raw)
             except Unfit:
