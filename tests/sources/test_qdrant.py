@@ -1,51 +1,20 @@
 """What is special to memory-smart: its points, what is asked of a server, writers beside us, and what can be wrong."""
 
 import json
-import os
-import socket
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import httpx
 import numpy as np
 import pytest
-from qdrant_client import QdrantClient, models
-from qdrant_client.http.exceptions import ResponseHandlingException
 
-from consolidator.embedding import minilm
 from consolidator.errors import BadInput, ConsolidatorError
 from consolidator.sources.choose import open_source
 from consolidator.sources.port import Image, Item, NeedsVector, Options, Ours, Source, Unreadable, Write
 from consolidator.sources.qdrant import source as qdrant
-from tests.lives import EVE, T0, day
-from tests.sources.qdrant_foreign import COLLECTION, QdrantForeign, make_collection, plain, upsert, vectors_of
+from tests.lives import T0
+from tests.sources.qdrant_acts import COLD, NOW, change, foreign, items, ours
+from tests.sources.qdrant_foreign import COLLECTION, QdrantForeign, upsert, vectors_of
 
-NOW = day(EVE)
-ID = "11111111-2222-4333-8444-555555555555"
-COLD = Options()
-
-
-@pytest.fixture
-def foreign(tmp_path: Path) -> Iterator[QdrantForeign]:
-    with plain(tmp_path) as foreign:
-        yield foreign
-
-
-def ours(content: str = "The text.", **about: Any) -> Ours:
-    told = {"id": "f" * 64, "scope": "{}", "type": "fact", "created_at": T0, "strength": 0.25, **about}
-    return Ours(content=content, **told)
-
-
-def items(source: Source) -> dict[str, Item]:
-    return {each.id: each for each in source.read(None).records if isinstance(each, Item)}
-
-
-def change(source: Source, key: str, memory: Ours) -> tuple[Write, str | None]:
-    """A record is told what we hold: the write, and its conflict."""
-    before = source.look([key])[key]
-    write = Write(key, before, source.render(memory, before, None, now=NOW))
-    return write, source.write([write])[key].conflict
+__all__ = ["foreign"]
 
 
 def test_a_point_is_a_memory_of_one_scope(foreign: QdrantForeign) -> None:
@@ -251,150 +220,3 @@ def test_a_server_that_fails_while_we_write_is_told(foreign: QdrantForeign) -> N
             source.write([write])
         foreign.server.before_update = lambda: None
         assert source.write([write])[key].conflict is None
-
-
-# What cannot be used: each is one line, and nothing is made or written.
-
-
-def refused(url: str, options: Options = COLD) -> str:
-    with pytest.raises(BadInput) as error, open_source(url, options) as source:
-        list(source.read(None).records)
-    assert error.value.exit_code == 2
-    assert "\n" not in str(error.value)
-    return str(error.value)
-
-
-def test_a_server_that_is_not_there_is_told() -> None:
-    """With its place."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port = listener.getsockname()[1]
-        told = refused(f"memory-smart:http://127.0.0.1:{port}/memory-smart")
-    assert told.startswith(f"http://127.0.0.1:{port}/memory-smart: cannot be reached (")
-    assert told.endswith("; is a Qdrant running there?")
-
-
-def test_a_server_that_does_not_answer_is_told(foreign: QdrantForeign, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After its time."""
-
-    def slow(*_args: object, **_more: object) -> None:
-        raise ResponseHandlingException(httpx.ReadTimeout("timed out"))
-
-    monkeypatch.setattr(QdrantClient, "get_collection", slow)
-    assert "does not answer (timed out); is a Qdrant running there?" in refused(foreign.url)
-
-
-def test_a_server_asks_for_its_key(foreign: QdrantForeign) -> None:
-    """It is the source's token, and stands in no URL."""
-    foreign.server.key = "the key"
-    for options in (COLD, Options(token="another")):
-        assert "refuses the key (401); set this source's token" in refused(foreign.url, options)
-    with open_source(foreign.url, Options(token="the key")) as source:
-        assert source.url == foreign.url
-        assert "the key" not in repr(source.__dict__["options"])
-    told = refused(foreign.url.replace("://", "://ada:secret@"))
-    assert told.endswith("a key does not belong into the URL; set it as this source's token")
-    assert "secret" not in told
-
-
-def test_a_server_without_the_collection_or_in_trouble_is_told(foreign: QdrantForeign) -> None:
-    """404 and 500."""
-    assert refused(f"memory-smart:{foreign.server.url}/other").endswith("/other: there is no such collection there")
-    foreign.server.fails_with = 500
-    assert refused(foreign.url).endswith("answers 500 (something is wrong with the disk)")
-
-
-@pytest.mark.parametrize(
-    ("vectors", "told"),
-    [
-        ({"text": models.VectorParams(size=4, distance=models.Distance.COSINE)}, "have named or several vectors"),
-        (
-            models.VectorParams(size=4, distance=models.Distance.DOT),
-            "are compared by Dot, and those of memory-smart by",
-        ),
-        (
-            models.VectorParams(
-                size=4,
-                distance=models.Distance.COSINE,
-                multivector_config=models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM),
-            ),
-            "have named or several vectors",
-        ),
-    ],
-)
-def test_a_collection_of_another_make_is_refused(foreign: QdrantForeign, vectors: Any, told: str) -> None:
-    """memory-smart has one vector a point, compared by cosine."""
-    foreign.server.client.create_collection("other", vectors)
-    assert told in refused(f"memory-smart:{foreign.server.url}/other")
-
-
-@pytest.mark.parametrize("model", ["openai:text-embedding-3-small", "minilm"])
-def test_a_collection_of_another_size_of_vectors_is_refused(foreign: QdrantForeign, model: str) -> None:
-    """Where the model of the settings is known to make others."""
-    told = refused(foreign.url, Options(model=model))
-    assert f"has vectors of 8 numbers, and {model} makes {1536 if model != 'minilm' else 384}" in told
-    assert qdrant.SIZES[minilm.MODEL] == 384
-
-
-@pytest.mark.parametrize("place", ["ftp://host/x", "http://", "http://host:x/y"])
-def test_what_is_no_place_of_a_server_is_refused(place: str) -> None:
-    """It shows how one is written."""
-    assert "is no place of a Qdrant; write e.g. http://localhost:6333/memory-smart" in refused(f"memory-smart:{place}")
-
-
-# A folder of local mode.
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """With two points in it."""
-    path = tmp_path / "qdrant"
-    client = QdrantClient(path=str(path))
-    make_collection(client)
-    upsert(client, ID, "The text.")
-    upsert(client, ID.replace("1", "9"), "Another 猫.")
-    client.close()
-    return path
-
-
-def points(folder: Path) -> dict[str, dict[str, Any]]:
-    client = QdrantClient(path=str(folder))
-    found = {str(point.id): point.payload or {} for point in client.scroll(COLLECTION)[0]}
-    client.close()
-    return found
-
-
-def test_a_folder_is_read_and_written(folder: Path) -> None:
-    """It is known by its absolute path and its collection; what was written is there when it is opened again."""
-    other = ID.replace("1", "9")
-    before = points(folder)
-    with open_source(f"memory-smart:{folder}/../qdrant", COLD) as source:
-        assert source.url == f"memory-smart:{folder}#memory-smart"
-        assert {item.memory.content for item in items(source).values()} == {"The text.", "Another 猫."}
-        write, conflict = change(source, ID, ours())
-        removal = Write(other, source.look([other])[other], None)
-        assert (conflict, source.write([removal])[other].conflict) == (None, None)
-    assert points(folder) == {ID: {**before[ID], "consolidator": {"strength": 0.25}}}
-    with open_source(f"memory-smart:{folder}#memory-smart", COLD) as source:
-        source.write([Write(ID, write.after, write.before), Write(other, None, removal.before)])
-    assert points(folder) == before
-
-
-def test_a_folder_that_cannot_be_used_is_refused(folder: Path) -> None:
-    """Missing, and not made; without the collection; in use; and with a file that nobody understands."""
-    missing = folder.parent / "missing"
-    assert refused(f"memory-smart:{missing}") == f"{missing}: there is no Qdrant in this folder (no meta.json)"
-    assert not missing.exists()
-    assert "#other: there is no such collection in this folder" in refused(f"memory-smart:{folder}#other")
-    client = QdrantClient(path=str(folder))
-    assert refused(f"memory-smart:{folder}").endswith("another program uses it; end that, or use a Qdrant server")
-    client.close()
-    (folder / "meta.json").write_text('{"collections": {"cut')
-    assert "not a Qdrant folder that can be read" in refused(f"memory-smart:{folder}")
-
-
-def test_a_folder_that_cannot_be_written_to_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its lock is a file in it."""
-    (folder / ".lock").unlink(missing_ok=True)
-    os.mkdir(folder / ".lock")
-    assert f"{folder}: cannot be opened (Is a directory)" in refused(f"memory-smart:{folder}")
