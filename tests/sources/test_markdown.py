@@ -100,7 +100,7 @@ def test_claude_code_remembers_for_each_project(folder, tmp_path):
         home,
         f"{memory}/tests.md",
         '---\nname: "tests"\ndescription: how they run\nmetadata:\n  type: feedback\n---\n\n'
-        "Run make.\n\n**Why:** quick\n",
+        "Run make.\n\n**Why:** quick\n\nIn a container.\n",
     )
     put(home, "projects/-home-ada-atlas/x.jsonl", "{}")
     put(home, "projects/-other/memory/MEMORY.md", "- Another port.\n")
@@ -112,10 +112,11 @@ def test_claude_code_remembers_for_each_project(folder, tmp_path):
         "Be brief.": ('{"user":"ada"}', "instruction", True),
         "Use tabs.": ('{"user":"ada"}', "instruction", True),
         "The port is 8080.": ('{"project":"-home-ada-atlas","user":"ada"}', "fact", False),
-        "Run make.\n\n**Why:** quick": ('{"project":"-home-ada-atlas","user":"ada"}', "feedback", False),
+        "Run make.\n**Why:** quick": ('{"project":"-home-ada-atlas","user":"ada"}', "feedback", False),
+        "In a container.": ('{"project":"-home-ada-atlas","user":"ada"}', "feedback", False),
         "Another port.": ('{"project":"-other","user":"ada"}', "fact", False),
     }
-    about = found["Run make.\n\n**Why:** quick"].memory.metadata
+    about = found["Run make.\n**Why:** quick"].memory.metadata
     assert about == {"file": f"{memory}/tests.md", "name": "tests", "description": "how they run"}
 
 
@@ -280,7 +281,7 @@ def test_a_text_twice_in_a_file_is_one_record(folder):
     [
         (b"- caf\xe9\n", "is not valid UTF-8 (byte 6)"),
         (b"- a\0b\n", "holds a NUL"),
-        (b"- a\n" * (files.LARGEST // 4 + 1), "is larger than 16 MiB"),
+        (b"- a\n" * (files.LARGEST // 4 + 1), "is larger than 4 MiB"),
     ],
 )
 def test_a_file_that_cannot_be_understood_is_not_gone(folder, raw, why):

@@ -1,5 +1,6 @@
 """Pages of Markdown: what of them is a memory, and that an edit touches its own lines and no other byte."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 
@@ -78,7 +79,7 @@ def texts(draw: st.DrawFn) -> str:
     return text if draw(st.booleans()) else text.removesuffix(end)
 
 
-RULES = st.sampled_from([PLAIN, PLAIN, Rules(whole=True)])
+RULES = st.sampled_from([PLAIN, PLAIN, Rules(more=re.compile("A|two"))])
 
 
 def taken_out(page: Page, rules: Rules, keys: list[str]) -> Page | None:
@@ -166,7 +167,7 @@ def any_bears(image: Image) -> bool:
 @settings(max_examples=150)
 def test_a_text_is_written_so_that_it_is_read_again(text, prefix):
     """Or told that it cannot be."""
-    line = write_line(text, prefix, whole=False)
+    line = write_line(text, prefix)
     if line is not None:
         assert "\n" not in line
         [spot] = parse(line.lstrip(), PLAIN).spots
@@ -180,7 +181,7 @@ def test_a_text_is_written_so_that_it_is_read_again(text, prefix):
 @pytest.mark.parametrize("prefix", ["", "- ", "- [ ] ", "3. "])
 def test_any_block_can_be_written_as_a_text(text, prefix):
     """What would be another block at the beginning of a line is escaped."""
-    line = write_line(text, prefix, whole=False)
+    line = write_line(text, prefix)
     assert line is not None
     assert said(line) == [text]
 
@@ -321,13 +322,11 @@ def test_a_merged_paragraph_takes_the_place_of_its_first_source():
         assert merge(text, "m", "a", "b") == [both, after]
 
 
-def test_a_page_that_is_one_memory_is_rewritten_below_its_front_matter():
-    """As Claude Code writes its topics: name, description, and one fact."""
-    text = "---\nname: tests\ndescription: how\n---\n\n# Run\n\n- with make\n\n**Why:** it is quick\n"
-    page = parse(text, Rules(whole=True))
-    [spot] = page.spots
-    assert spot.text == "# Run\n\n- with make\n\n**Why:** it is quick"
-    image = merged("Run them\nwith make.", images_of(page, NAME)[spot.key], spot.key)
-    assert image is not None
-    changes = {image["text"]: 0}
-    assert changes == {"Run them with make.": 0}
+def test_what_belongs_to_a_paragraph_stays_with_it():
+    """As Claude Code writes its notes: what, why, and how; merged, they are one line, and gone together."""
+    rules = Rules(more=re.compile(r"\*\*(Why|How)"))
+    text = "---\nname: tests\ndescription: how\n---\n\nRun make.\n\n**Why:** quick\n\n**How:** so\n\nOther.\n"
+    assert said(text, rules) == ["Run make.\n**Why:** quick\n**How:** so", "Other."]
+    assert said(text.replace("name", "title"), rules) == ["Run make.", "**Why:** quick", "**How:** so", "Other."]
+    _, after = merge(text, "Make runs them.", "Run make.\n**Why:** quick\n**How:** so", "Other.", rules=rules)
+    assert after == "---\nname: tests\ndescription: how\n---\n\nMake runs them.\n\n"

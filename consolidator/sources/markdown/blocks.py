@@ -31,12 +31,12 @@ _BOM = "\ufeff"
 @dataclass(frozen=True, slots=True)
 class Rules:
     """
-    What is particular about a page. whole: what follows its front matter is one memory, if that gives it a name and a
-    description. skip: texts that are none.
+    What is particular about a page. skip: texts that are no memory. more: what a paragraph begins with that belongs to
+    the one before it, on a page whose front matter gives it a name and a description.
     """
 
-    whole: bool = False
     skip: re.Pattern[str] | None = None
+    more: re.Pattern[str] | None = None
 
 
 PLAIN = Rules()
@@ -48,8 +48,7 @@ class Spot:
     Where a memory stands: the lines from start until before end. prefix: what comes before its text on the first.
 
     headings: those above it, outermost first. under: the labels and list items that it stands below. done: of its task
-    box. bears: other things are nested below it, so that the lines cannot go without orphaning them. whole: it is all
-    that its page says.
+    box. bears: other things are nested below it, so that the lines cannot go without orphaning them.
     """
 
     start: int
@@ -60,7 +59,6 @@ class Spot:
     under: tuple[str, ...] = ()
     done: bool | None = None
     bears: bool = False
-    whole: bool = False
 
     @property
     def key(self) -> str:
@@ -106,30 +104,25 @@ def parse(text: str, rules: Rules) -> Page:
     lines = tuple(_LINE.findall(text[len(mark) :]))
     after = _front_matter(lines)
     front = dict(_fields(lines[1 : after - 1])) if after else {}
-    if rules.whole and front.keys() >= _TITLED:
-        return Page(mark, lines, _whole(lines, after), front)
     tokens = _MARKDOWN.parse("\n" * after + "".join(lines[after:]))
     nodes = _nest(tokens)
     managed = _managed(nodes)
     spots = tuple(
         spot
-        for spot in _spots(nodes, lines)
+        for spot in _spots(_joined(nodes, rules.more if front.keys() >= _TITLED else None), lines)
         if not any(start <= spot.start < end for start, end in managed)
         and not (rules.skip and rules.skip.match(spot.text))
     )
     return Page(mark, lines, spots, front)
 
 
-def write_line(text: str, prefix: str, *, whole: bool) -> str | None:
+def write_line(text: str, prefix: str) -> str | None:
     """
-    One line of Markdown, without its end, that is read as this text; None where no line is. whole: of a page that is
-    one memory.
+    One line of Markdown, without its end, that is read as this text; None where no line is.
 
     What would be another block at the beginning of a line (a heading, a list, a table of one row) is escaped.
     """
     flat = " ".join(part for part in (line.strip() for line in text.splitlines()) if part)
-    if whole:
-        return flat if _says_something(flat) else None
     bullet = prefix.lstrip()
     escapes = (flat, f"\\{flat}", _NUMBERED.sub(r"\1\\\2", flat, count=1))
     for each in escapes:
@@ -173,17 +166,30 @@ def _nest(tokens: Sequence[Token]) -> list[_Node]:
     return root
 
 
-def _spots(nodes: Iterable[_Node], lines: Sequence[str]) -> Iterator[Spot]:
+def _joined(nodes: Iterable[_Node], more: re.Pattern[str] | None) -> Iterator[list[_Node]]:
+    """Each node by itself, but paragraphs with what belongs to them."""
+    group: list[_Node] = []
+    for node in nodes:
+        belongs = more and group and {node.kind, group[0].kind} == {"paragraph"} and more.match(node.content)
+        if group and not belongs:
+            yield group
+            group = []
+        group.append(node)
+    if group:
+        yield group
+
+
+def _spots(groups: Iterable[list[_Node]], lines: Sequence[str]) -> Iterator[Spot]:
     path: list[tuple[int, str]] = []
     label: tuple[str, ...] = ()
-    for node in nodes:
-        headings = tuple(text for _, text in path)
+    for group in groups:
+        node, headings = group[0], tuple(text for _, text in path)
         if node.kind == "heading":
             level = int(node.token.tag[1:])
             path = [*((above, text) for above, text in path if above < level), (level, _join(node.content))]
             label = ()
         elif node.kind == "paragraph":
-            spot = _spot([node], lines, headings, ())
+            spot = _spot(group, lines, headings, ())
             label = (_label(spot.text),) if _is_label(spot.text) else ()
             if _says_something(spot.text):
                 yield spot
@@ -244,15 +250,6 @@ def _spot(
 
 def _join(content: str) -> str:
     return " ".join(part.strip() for part in content.split("\n"))
-
-
-def _whole(lines: Sequence[str], after: int) -> tuple[Spot, ...]:
-    said = [number for number in range(after, len(lines)) if lines[number].strip()]
-    if not said:
-        return ()
-    start, end = said[0], said[-1] + 1
-    text = "\n".join(line.rstrip() for line in lines[start:end])
-    return (Spot(start, end, text.strip(), whole=True),) if _says_something(text) else ()
 
 
 def _bare(text: str) -> str:

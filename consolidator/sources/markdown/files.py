@@ -8,7 +8,7 @@ from tempfile import mkstemp
 
 from consolidator.errors import BadInput
 
-LARGEST = 16 * 2**20
+LARGEST = 4 * 2**20  # far beyond any page that an agent can read
 TRIES = 10
 
 

@@ -39,7 +39,6 @@ def _spot_image(page: Page, number: int) -> dict[str, Any]:
         "under": [*spot.under],
         "done": spot.done,
         "bears": spot.bears,
-        "whole": spot.whole,
     }
 
 
@@ -64,15 +63,13 @@ def merged(text: str, like: Image, instead: str) -> Image | None:
     None where it cannot be written as one line.
     """
     first = like["spots"][0]
-    line = write_line(text, first["prefix"], whole=first["whole"])
+    line = write_line(text, first["prefix"])
     if line is None:
         return None
-    spots = parse(line.lstrip(), PLAIN).spots
-    read = " ".join(text.split()) if first["whole"] else spots[0].text
     spot = {**first, "lines": [line + end_of(first["lines"][-1])], "gap": "", "bears": False, "instead": instead}
-    if not first["prefix"].strip() and not first["whole"]:
+    if not first["prefix"].strip():
         spot["gap"] = end_of(first["lines"][0]) or "\n"  # between it and the paragraph that it takes the place of
-    return {"file": like["file"], "text": read, "spots": [spot]}
+    return {"file": like["file"], "text": parse(line.lstrip(), PLAIN).spots[0].text, "spots": [spot]}
 
 
 @dataclass(slots=True)

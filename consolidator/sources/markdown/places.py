@@ -15,6 +15,7 @@ SOUL = "SOUL.md"
 _DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[-_ ].*)?\.md", re.DOTALL)
 _INDEX = re.compile(r"\[[^\]]*\]\([^)\s]+\.md\)")  # an entry of Claude Code's MEMORY.md: the memory is in that file
 _REMEMBERED = re.compile(r"(projects/[^/]+/|~[^/]+/)?memory/")  # the names of Claude Code's own notes
+_REASON = re.compile(r"\*\*(?:why|how to apply)\b", re.IGNORECASE)  # as it is told to write them below what it noted
 _IMPORT = re.compile(r"@\S+$")
 _TEMPLATE = re.compile(r"_[^_].*_$")  # what OpenClaw's own templates say in italics of how to fill them in
 
@@ -133,7 +134,7 @@ def _instructions(name: str, path: Path, project: str | None) -> File:
 def _remembered(project: Path, prefix: str, slug: str) -> Iterator[File]:
     for name, path in _below(project, "memory"):
         index = path.name == "MEMORY.md"
-        rules = Rules(skip=_INDEX) if index else Rules(whole=True)
+        rules = Rules(skip=_INDEX) if index else Rules(more=_REASON)
         yield File(prefix + name.removeprefix("memory"), path, project=slug, rules=rules)
 
 
@@ -159,7 +160,12 @@ def _below(root: Path, under: str) -> Iterator[tuple[str, Path]]:
         for name in names:
             if name.endswith(".md") and not name.startswith("."):
                 path = Path(place, name)
-                yield path.relative_to(root).as_posix(), path
+                yield _spelled(path.relative_to(root).as_posix()), path
+
+
+def _spelled(name: str) -> str:
+    """The name of a file, also of one that is not UTF-8."""
+    return os.fsencode(name).decode(errors="backslashreplace")
 
 
 def _names(folder: Path) -> list[str]:

@@ -62,6 +62,7 @@ class MarkdownSource:
         self.folder, self.options = folder, options
         self.kind = folder.kind
         self.url = f"{folder.kind}:{folder.root}"
+        self._pages: dict[str, tuple[str, Page]] = {}
 
     @cached_property
     def files(self) -> dict[str, File]:
@@ -103,14 +104,14 @@ class MarkdownSource:
             "headings": spot["headings"],
             "under": spot["under"],
             "done": spot["done"],
-            **{name: one.page.front.get(name) for name in ("name", "description") if spot["whole"]},
+            **{name: one.page.front.get(name) for name in ("name", "description")},
         }
         try:
             memory = record_of(
                 {
                     "kind": "memory",
                     "content": image["text"],
-                    "type": (one.page.front.get("type") if spot["whole"] else None) or file.type,
+                    "type": one.page.front.get("type") or file.type,
                     "scope": json.loads(canonical(scope)),
                     "created_at": at,
                     "observed_at": at if file.day else None,
@@ -136,7 +137,15 @@ class MarkdownSource:
 
     def _images(self, file: File) -> dict[str, Image]:
         read = read_file(file.path)
-        return {} if read is None or read.bad is not None else images_of(parse(read.text, file.rules), file.name)
+        return {} if read is None or read.bad is not None else images_of(self._page(file, read), file.name)
+
+    def _page(self, file: File, read: Read) -> Page:
+        """What a file says; one that was looked at before and says the same is not taken apart again."""
+        text, page = self._pages.get(file.name, ("", None))
+        if page is None or text != read.text:
+            page = parse(read.text, file.rules)
+            self._pages[file.name] = (read.text, page)
+        return page
 
     def fingerprint(self, image: Image) -> str:
         return fingerprint_of(told(image))
@@ -189,10 +198,11 @@ class MarkdownSource:
             if read is None or read.bad is not None:
                 why = GONE if read is None else f"is in a file that {read.bad}"
                 return {key: Done(conflict=why) for key in writes}
-            page = parse(read.text, file.rules)
+            page = self._page(file, read)
             changes, conflicts = self._sort(writes, images_of(page, file.name))
             after = _all_or_each(page, file, changes, conflicts)
             if after is page or replace_file(file.path, read.raw, str(after).encode()):
+                self._pages[file.name] = (str(after), after)
                 break
         else:
             conflicts = dict.fromkeys(writes, "is in a file that is written to all the time")
