@@ -35,6 +35,11 @@ class File:
     rules: Rules = PLAIN
 
     @property
+    def spelled(self) -> str:
+        """Its path as a person is told it."""
+        return _spelled(str(self.path))
+
+    @property
     def day(self) -> str | None:
         """The date that a daily note has in its name."""
         match = _DAY.fullmatch(self.path.name)

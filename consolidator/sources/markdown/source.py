@@ -1,24 +1,19 @@
 """A folder of Markdown as a source: what it says as records, and changes written into its lines."""
 
 import hashlib
-import json
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from consolidator.exchange.fields import Unfit
-from consolidator.exchange.records import BadLine, MemoryLine
-from consolidator.exchange.shapes import record_of
-from consolidator.instants import NIGHT, format_instant, parse_instant
-from consolidator.scopes import canonical
+from consolidator.exchange.records import BadLine
 from consolidator.sources.markdown.blocks import Page, key_of, parse
 from consolidator.sources.markdown.files import TRIES, Read, insist_on_writing, is_protected, read_file, replace_file
 from consolidator.sources.markdown.images import Change, edited, images_of, merged, told
 from consolidator.sources.markdown.moves import Seen, moved, seen
 from consolidator.sources.markdown.places import File, Folder, folder_of
+from consolidator.sources.markdown.records import memory_of
 from consolidator.sources.port import (
     Done,
     Image,
@@ -30,10 +25,7 @@ from consolidator.sources.port import (
     Ways,
     Write,
     fingerprint_of,
-    strength_at_first,
 )
-
-LONGEST_LABEL = 60  # of what is a topic
 
 GONE = "is in a file that is no more"
 EDITED = "was edited or removed over there meanwhile"
@@ -71,61 +63,41 @@ class MarkdownSource:
 
     def read(self, since: str | None) -> Reading:
         before, now = seen(since), Seen()
-        records: list[_Found] = []
-        for file in self.files.values():
-            read = read_file(file.path)
-            if read is not None:
-                records.append(_found(file, read, before, now))
+        found = [(file, read) for file in self.files.values() if (read := read_file(file.path)) is not None]
+        for file, read in found:
+            now.hashes[file.name] = hashlib.sha256(read.raw).hexdigest() if read.bad is None else ""
         if before.hashes and before.hashes == now.hashes and all(now.hashes.values()):
             return Reading((), since, unchanged=True)
-        notes = () if records else (f"{self.folder.root}: there are no Markdown files of this kind in it",)
-        return Reading(self._records(records, moved(before, now)), str(now), notes=notes)
+        pages = []
+        for file, read in found:
+            page = parse(read.text, file.rules)
+            now.keys[file.name] = [*page.keys] if read.bad is None else before.keys.get(file.name, [])
+            pages.append((file, read, page))
+        notes = () if found else (f"{self.folder.root}: there are no Markdown files of this kind in it",)
+        return Reading(self._records(pages, now, moved(before, now)), str(now), notes=notes)
 
     def _records(
-        self, records: Sequence["_Found"], moves: Mapping[tuple[str, str], tuple[str, str]]
+        self,
+        pages: Sequence[tuple[File, Read, Page]],
+        now: Seen,
+        moves: Mapping[tuple[str, str], tuple[str, str]],
     ) -> Iterator[Item | BadLine | Unreadable]:
-        for one in records:
-            name = one.file.name
-            if one.read.bad is not None:
-                bad = BadLine(str(one.file.path), 0, "file", one.read.bad)
-                yield from (Unreadable(_id(name, key), bad) for key in one.keys)
-                if not one.keys:
+        for file, read, page in pages:
+            if read.bad is not None:
+                bad = BadLine(file.spelled, 0, "file", read.bad)
+                yield from (Unreadable(_id(file.name, key), bad) for key in now.keys[file.name])
+                if not now.keys[file.name]:
                     yield bad
-            for key, image in images_of(one.page, name).items():
-                former = moves.get((name, key))
-                yield self._item(one, key, image, None if former is None else _id(*former))
-
-    def _item(self, one: "_Found", key: str, image: Image, former: str | None) -> Item | Unreadable:
-        file, spot = one.file, image["spots"][0]
-        scope = {**json.loads(self.options.scope), **({"project": file.project} if file.project else {})}
-        at = format_instant(_said_at(file, one.read.changed_at))
-        about = {
-            "file": file.name,
-            "headings": spot["headings"],
-            "under": spot["under"],
-            "done": spot["done"],
-            **{name: one.page.front.get(name) for name in ("name", "description")},
-        }
-        try:
-            memory = record_of(
-                {
-                    "kind": "memory",
-                    "content": image["text"],
-                    "type": one.page.front.get("type") or file.type,
-                    "scope": json.loads(canonical(scope)),
-                    "created_at": at,
-                    "observed_at": at if file.day else None,
-                    "strength": strength_at_first(None),
-                    "pinned": file.read_only,
-                    "topics": _topics(file, spot),
-                    "metadata": {name: value for name, value in about.items() if value not in (None, [])},
-                },
-                0,
-            )
-        except Unfit as error:
-            return Unreadable(_id(file.name, key), BadLine(str(file.path), spot["line"] + 1, error.below, str(error)))
-        assert isinstance(memory, MemoryLine)
-        return Item(_id(file.name, key), memory, self.fingerprint(image), moved_from=former)
+            for key, image in images_of(page, file.name).items():
+                record, former = _id(file.name, key), moves.get((file.name, key))
+                try:
+                    memory = memory_of(file, page, image, read.changed_at, scope=self.options.scope)
+                except Unfit as error:
+                    bad = BadLine(file.spelled, image["spots"][0]["line"] + 1, error.below, str(error))
+                    yield Unreadable(record, bad)
+                else:
+                    moved_from = None if former is None else _id(*former)
+                    yield Item(record, memory, self.fingerprint(image), moved_from=moved_from)
 
     def look(self, ids: Collection[str]) -> Mapping[str, Image]:
         files = self.files
@@ -242,24 +214,6 @@ class MarkdownSource:
         return ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """A file as a reading found it. keys: of its records, or, where it cannot be understood, of those it had."""
-
-    file: File
-    read: Read
-    page: Page
-    keys: Sequence[str]
-
-
-def _found(file: File, read: Read, before: Seen, now: Seen) -> _Found:
-    page = parse(read.text, file.rules)
-    keys = [*page.keys] if read.bad is None else before.keys.get(file.name, [])
-    now.hashes[file.name] = hashlib.sha256(read.raw).hexdigest() if read.bad is None else ""
-    now.keys[file.name] = keys
-    return _Found(file, read, page, keys)
-
-
 def _all_or_each(page: Page, file: File, changes: Mapping[str, Change], conflicts: dict[str, str]) -> Page:
     """The page with the changes; where not all can be made, with those that can, one by one."""
     after = edited(page, file.rules, changes) if changes else page
@@ -271,20 +225,6 @@ def _all_or_each(page: Page, file: File, changes: Mapping[str, Change], conflict
             conflicts[key] = "cannot be changed without changing what stands around it in its file"
         page = after or page
     return page
-
-
-def _said_at(file: File, changed_at: int) -> int:
-    """Noon of a daily note's day, in UTC, but not later than the note was written; else when its file was changed."""
-    if file.day is None:
-        return changed_at
-    return min(parse_instant(f"{file.day}T00:00:00Z") + NIGHT // 2, changed_at)
-
-
-def _topics(file: File, spot: Mapping[str, Any]) -> list[str] | None:
-    """What it stands below: headings but the page's title, and short labels."""
-    headings = spot["headings"][1:] or spot["headings"]
-    labels = [each for each in spot["under"] if len(each) <= LONGEST_LABEL]
-    return [each for each in (*headings, *labels) if each and each != file.day] or None
 
 
 def _id(name: str, key: str) -> str:
