@@ -6,13 +6,16 @@ stand from the memories before and after them, so that what was removed can be p
 which nothing else was changed is then the same, byte for byte.
 """
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from consolidator.sources.markdown.blocks import PLAIN, Page, Rules, Spot, end_of, parse, write_line
+from consolidator.sources.markdown.blocks import PLAIN, Page, Rules, end_of, parse, write_line
 from consolidator.sources.port import Image
+
+_HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
 
 
 def images_of(page: Page, name: str) -> dict[str, Image]:
@@ -25,7 +28,7 @@ def images_of(page: Page, name: str) -> dict[str, Image]:
 
 
 def _spot_image(page: Page, number: int) -> dict[str, Any]:
-    spot, lines, gap = page.spots[number], page.lines, _gap(page, page.spots[number])
+    spot, lines, gap = page.spots[number], page.lines, _gap(page, number)
     before = page.spots[number - 1] if number else None
     after = page.spots[number + 1] if number + 1 < len(page.spots) else None
     return {
@@ -42,11 +45,18 @@ def _spot_image(page: Page, number: int) -> dict[str, Any]:
     }
 
 
-def _gap(page: Page, spot: Spot) -> str:
-    """The blank line that goes with what stands alone between two: the one below it."""
-    start, end, lines = spot.start, spot.end, page.lines
-    alone = (start == 0 or not lines[start - 1].strip()) and end < len(lines) and not lines[end].strip()
-    return "" if spot.bears or not alone else lines[end]
+def _gap(page: Page, number: int) -> str:
+    """
+    The blank line that goes with a spot: the one below what stands alone between two, and below a paragraph that
+    stands right under a heading, where the next paragraph then stands.
+    """
+    spot, lines = page.spots[number], page.lines
+    if spot.bears or spot.end >= len(lines) or lines[spot.end].strip():
+        return ""
+    above = lines[spot.start - 1] if spot.start else ""
+    after = page.spots[number + 1] if number + 1 < len(page.spots) else None
+    moves_up = after and after.start == spot.end + 1 and not (after.prefix + spot.prefix).strip()
+    return lines[spot.end] if not above.strip() or (moves_up and _HEADING.match(above)) else ""
 
 
 def told(image: Image) -> dict[str, Any]:
@@ -108,7 +118,7 @@ class Sheet:
                 self.rows[start:end] = [_Row(_bare(spot.prefix, self.rows[end - 1].line))]
             else:
                 blank = end < len(self.rows) and not self.rows[end].line.strip()
-                del self.rows[start : end + (blank and (parted or bool(_gap(self.page, spot))))]
+                del self.rows[start : end + (blank and (parted or bool(_gap(self.page, number))))]
 
     def put_before(self, spot: Mapping[str, Any], key: str) -> bool:
         """Write a spot before the record that it takes the place of. False: that is not there."""

@@ -43,7 +43,7 @@ def moved(before: Seen, now: Seen) -> dict[tuple[str, str], tuple[str, str]]:
     fresh = list(_but(now, before))
     if not fresh:
         return {}
-    lost = dict.fromkeys(_but(before, now))
+    unknown, lost = {*fresh}, dict.fromkeys(_but(before, now))
     found: dict[tuple[str, str], tuple[str, str]] = {}
     by_key: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for old in lost:
@@ -53,11 +53,11 @@ def moved(before: Seen, now: Seen) -> dict[tuple[str, str], tuple[str, str]]:
             found[new] = by_key[new[1]].pop(0)
             del lost[found[new]]
     for name in dict.fromkeys(name for name, _ in fresh):
-        for old_key, new_key in _edited(before.keys.get(name, ()), now.keys[name]):
-            old, new = (name, old_key), (name, new_key)
-            if old in lost and new not in found:
-                found[new] = old
-                del lost[old]
+        for old_keys, new_keys in _replaced(before.keys.get(name, ()), now.keys[name]):
+            went = [(name, key) for key in old_keys if (name, key) in lost]
+            came = [(name, key) for key in new_keys if (name, key) in unknown and (name, key) not in found]
+            if len(went) == len(came):  # else nobody knows which is which
+                found |= zip(came, went, strict=True)
     return found
 
 
@@ -67,8 +67,8 @@ def _but(one: Seen, other: Seen) -> Iterator[tuple[str, str]]:
         yield from ((name, key) for key in keys if key not in known)
 
 
-def _edited(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Pairs of keys at the same place. Where not as many came as went, nobody knows which is which."""
+def _replaced(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
+    """What stands where something else stood."""
     for what, start, end, new_start, new_end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if what == "replace" and end - start == new_end - new_start:
-            yield from zip(old[start:end], new[new_start:new_end], strict=True)
+        if what == "replace":
+            yield old[start:end], new[new_start:new_end]
