@@ -9,7 +9,7 @@ removes it again.
 import hashlib
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from uuid import UUID, uuid5
 
@@ -57,8 +57,9 @@ class LanceSource:
         """One version, whatever is written meanwhile. See the port."""
         with self.table.told("cannot be opened"):
             handle = self.table.open()
-            told = f"{handle.version}:{self.table.stamp(handle.version)}:{self._settings()}"
-        if told == since:
+            mark = self.table.stamp(handle.version)
+        told = f"{handle.version}:{mark}:{self._settings()}"
+        if told == since and mark is not None:
             return Reading((), since, unchanged=True)
         wanted = [name for name in (*self.flavour.columns, "scope") if name != "vector" and name in self.table.columns]
         return Reading(self._records(handle, [*dict.fromkeys(wanted)]), told)
@@ -86,10 +87,9 @@ class LanceSource:
 
     def write(self, writes: Sequence[Write]) -> Mapping[str, Done]:
         """See the port."""
-        self._must_be_writable()
-        with lock.held(self.table.database) if self.flavour.locks else nullcontext():
+        with self._alone():
             done = self.writing(writes)
-        self.table.flush()
+            self.table.flush()
         return done
 
     def version(self) -> str | None:
@@ -112,11 +112,7 @@ class LanceSource:
         (target, mark), (latest, latest_mark) = _told(version), _told(since)
         if self.table.stamp(target) != mark:
             return False
-        self._must_be_writable()
-        with (
-            lock.held(self.table.database) if self.flavour.locks else nullcontext(),
-            self.table.told("cannot be written"),
-        ):
+        with self._alone(), self.table.told("cannot be written"):
             handle = self.table.open()
             if handle.version != latest or self.table.stamp(latest) != latest_mark:
                 return False
@@ -124,7 +120,7 @@ class LanceSource:
             if handle.version != latest + 1:
                 handle.restore(handle.version - 1)
                 return False
-        self.table.flush()
+            self.table.flush()
         return True
 
     def prepare(self) -> tuple[str, ...]:
@@ -135,9 +131,16 @@ class LanceSource:
         told = f"{_MAPPING} {self.options.scope} {self.model}"
         return hashlib.sha256(told.encode()).hexdigest()[:8]
 
-    def _must_be_writable(self) -> None:
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """While we write: under the lock that its program knows, if it knows one."""
         if not os.access(self.table.folder, os.W_OK):
             raise BadInput(f"{self.url}: the folder cannot be written; let its owner push, or change its permissions")
+        held = lock.held(self.table.database) if self.flavour.locks else nullcontext()
+        with ExitStack() as stack:
+            with self.table.told("cannot be written"):
+                stack.enter_context(held)
+            yield
 
 
 def _pinned(model: str | None) -> str | None:

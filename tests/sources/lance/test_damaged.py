@@ -78,3 +78,17 @@ def test_a_folder_that_cannot_be_written_is_read_all_the_same(
     with pytest.raises(BadInput, match="cannot be written"):
         written(ultra, key, before, None)
     assert ultra.texts() == {key: "It stays."}
+
+
+def test_a_lock_that_cannot_be_made_is_said_in_one_line(pro: LanceForeign, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And nothing is written without it."""
+    key = pro.add("It stays.")
+    before, _ = told(pro, key)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "touch", refuse)
+    with pytest.raises(BadInput, match="cannot be written"):
+        written(pro, key, before, None)
+    assert pro.texts() == {key: "It stays."}

@@ -13,6 +13,7 @@ import pytest
 from consolidator.exchange.records import BadLine
 from consolidator.sources.choose import open_source
 from consolidator.sources.lance.flavours import TABLE
+from consolidator.sources.lance.table import Table
 from consolidator.sources.port import Item, Options, Unreadable, Write
 from tests.lives import EVE, T0, day
 from tests.sources.lance.acts import OFFICIAL, PRO, ULTRA, merged, told, written
@@ -219,6 +220,17 @@ def test_nothing_is_read_again_until_something_was_written(ultra: LanceForeign) 
         reading = source.read(since)
         assert (reading.since or "").split(":")[0] == (since or "").split(":")[0]
         assert [each.memory.content for each in reading.records if isinstance(each, Item)] == ["There."]
+
+
+def test_a_version_that_cannot_be_told_from_another_is_read_again(
+    ultra: LanceForeign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where its file lies is LanceDB's own, and may change."""
+    ultra.add("Here.")
+    monkeypatch.setattr(Table, "stamp", lambda *_: None)
+    with ultra.source() as source:
+        since = source.read(None).since
+        assert not source.read(since).unchanged
 
 
 def test_a_reading_is_of_one_version(ultra: LanceForeign) -> None:
