@@ -89,10 +89,11 @@ def forget(
     json: JsonOption = False,
 ) -> int:
     """
-    Delete memories everywhere, for good: by their ids, or all for which conditions hold.
+    Delete memories everywhere, for good.
 
-    What stays is a mark, without text, that keeps them from being imported again. Copies outside the store are yours
-    to delete: exports, saved plans, backups, the copies that `migrate` makes.
+    By their ids, or all for which conditions hold. What stays is a mark, without text, that keeps them from being
+    imported again. Copies outside the store are yours to delete: exports, saved plans, backups, the copies that
+    `migrate` makes.
 
     \b
     Example:

@@ -7,7 +7,16 @@ from typing import Annotated
 import typer
 
 from consolidator.cli.output import ID_SHOWN, emit, emit_json
-from consolidator.cli.session import AsOfOption, IdArgument, JsonOption, ScopeOption, Session, moment, scope_text
+from consolidator.cli.session import (
+    AgentOption,
+    AsOfOption,
+    IdArgument,
+    JsonOption,
+    ScopeOption,
+    Session,
+    moment,
+    scope_text,
+)
 
 
 def rate(
@@ -22,6 +31,7 @@ def rate(
         str | None, typer.Option("--session", metavar="ID", help="The session of the turn.", show_default=False)
     ] = None,
     scope: ScopeOption = None,
+    agent: AgentOption = None,
     as_of: AsOfOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -40,6 +50,8 @@ def rate(
 
     options: Session = ctx.obj
     now, wanted = moment(as_of, ahead=False), scope_text(scope)
+    if agent is not None:
+        wanted = options.scope_of(agent, wanted)
     with options.open("write") as store:
         with store.read() as conn:
             found = find_identity(conn, memory, wanted)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from consolidator.cli.output import ID_SHOWN, emit, emit_json, emit_table, note, open_or_refuse
-from consolidator.cli.session import AsOfOption, JsonOption, ScopeOption, Session, moment, scope_text
+from consolidator.cli.session import AgentOption, AsOfOption, JsonOption, ScopeOption, Session, moment, scope_text
 from consolidator.errors import BadInput
 from consolidator.instants import format_instant
-from consolidator.scopes import EMPTY, canonical
+from consolidator.scopes import canonical
 
 if TYPE_CHECKING:
     from consolidator.recall.recall import Recalled
@@ -80,6 +80,7 @@ def recall(
         ),
     ] = None,
     scope: ScopeOption = None,
+    agent: AgentOption = None,
     as_of: AsOfOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -106,9 +107,12 @@ def recall(
         raise BadInput("say what to recall: QUERY, or --queries FILE")
     if queries is not None and not json:
         raise BadInput("--queries gives JSON, a line for each query; add --json")
-    given, now = scope_text(scope), moment(as_of, ahead=False)
+    asked_for, now = scope_text(scope), moment(as_of, ahead=False)
+    given = session.scope_of(agent, asked_for)
     start, end = instant("--since", since), instant("--until", until, end=True)
-    asked = [(query, given or EMPTY)] if query is not None else _read(queries, given or EMPTY)
+    asked = [(query, given)] if query is not None else _read(queries, given)
+    for _, where in asked:
+        session.scope_of(agent, where)
     with session.open("read") as store:
         with store.read() as conn:
             choice = embedder_of(session.settings.embedding, pin_of(conn), os.environ)
@@ -139,7 +143,7 @@ def recall(
                 emit_json(_document(found))
             else:
                 _tell(found, explain=explain)
-                if not found.results and given is None and not no_need(found.query):
+                if not found.results and asked_for is None and agent is None and not no_need(found.query):
                     note("consolidate: without --scope the empty scope {} is meant; `consolidate stats` lists them all")
 
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from consolidator.cli.output import ID_SHOWN, emit, emit_json, note
-from consolidator.cli.session import AsOfOption, JsonOption, ScopeOption, Session, moment, scope_text
+from consolidator.cli.session import AgentOption, AsOfOption, JsonOption, ScopeOption, Session, moment, scope_text
 from consolidator.errors import BadInput
-from consolidator.scopes import EMPTY
 
 if TYPE_CHECKING:
     from consolidator.day.values import Remembered
@@ -47,6 +46,7 @@ def remember(
         typer.Option("--expires", metavar="T", help="When it is archived in any case.", show_default=False),
     ] = None,
     scope: ScopeOption = None,
+    agent: AgentOption = None,
     as_of: AsOfOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -64,7 +64,7 @@ def remember(
 
     session: Session = ctx.obj
     now = moment(as_of, ahead=False)
-    pairs = json_text.loads(scope_text(scope) or EMPTY)
+    pairs = json_text.loads(session.scope_of(agent, scope_text(scope)))
     said = _standard_input() if text == "-" else text
     with session.open("write") as store:
         done = Memory.of(store, pairs, settings=session.settings, clock=lambda: now).remember(

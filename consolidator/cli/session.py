@@ -34,6 +34,10 @@ AsOfOption = Annotated[
     str | None,
     typer.Option("--as-of", metavar="T", help="An RFC 3339 time instead of the clock's.", show_default=False),
 ]
+AgentOption = Annotated[
+    str | None,
+    typer.Option("--agent", metavar="NAME", help="As this agent: in its scopes alone.", show_default=False),
+]
 WhereOption = Annotated[
     list[str] | None,
     typer.Option("--where", metavar="CONDITION", help=f"Those alone for which it holds: {HELP}", show_default=False),
@@ -88,6 +92,12 @@ class Session:
         from consolidator.laws.clock import Rates
 
         return Rates(**self.settings.rates.model_dump())
+
+    def scope_of(self, agent: str | None, asked: str | None) -> str:
+        """The canonical scope that is used. asked: by --scope. BadInput where the agent may not use that."""
+        from consolidator.settings.agents import scope_of
+
+        return scope_of(self.settings.agents, agent, asked)
 
     def means(self) -> "AbstractContextManager[Means]":
         """What a night of these settings merges with."""

@@ -23,6 +23,7 @@ from consolidator.home import make_room, store_of, usual_settings
 from consolidator.recall.recall import LIMIT, Recalled
 from consolidator.scopes import canonical
 from consolidator.settings import Settings, load_settings
+from consolidator.settings.agents import scope_of
 from consolidator.store.engine import Store, open_store
 from consolidator.store.forget import Forgotten
 from consolidator.store.urls import is_file, parse_url
@@ -50,6 +51,7 @@ class Memory:
         store: str | os.PathLike[str] | None = None,
         scope: Mapping[str, str] | None = None,
         *,
+        agent: str | None = None,
         settings: Settings | None = None,
         clock: Callable[[], int] = wall_clock,
     ) -> None:
@@ -58,13 +60,15 @@ class Memory:
 
         store: the path of a SQLite file, which is made where it is not there, or a URL; without it the store that the
         command line uses. A Postgres database must be a store already (`consolidate init`). scope: an exact set of
-        key/value pairs; without it the empty one. settings: without them those of the command line. clock: the time
-        in microseconds since 1970; no other is read.
+        key/value pairs; without it the empty one. agent: one that the settings name: it may use its scopes alone, and
+        without `scope` works in its first. settings: without them those of the command line. clock: the time in
+        microseconds since 1970; no other is read.
         """
-        text = _text_of(scope)
+        asked = None if scope is None else _text_of(scope)
         if settings is None:
             usual = usual_settings()
             settings = load_settings(usual) if usual.exists() else Settings()
+        text = scope_of(settings.agents, agent, asked)
         url = store_of(settings, None if store is None else os.fspath(store))
         make_room(url)
         mode: Literal["create", "write"] = "create" if is_file(parse_url(url)) else "write"

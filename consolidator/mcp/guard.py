@@ -9,7 +9,7 @@ may come from another machine has to send the token.
 import hashlib
 import hmac
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,27 +17,33 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+AGENT = "consolidator.agent"
 HERE = ("127.0.0.1", "localhost", "::1")
 _REALM = 'Bearer realm="consolidator"'
 
 
 class Guard:
     """
-    An ASGI application behind its door. token: what has to be sent; None: nothing. hosts: names by which the server
-    may be asked, besides those of this machine; addresses that are numbers may always.
+    An ASGI application behind its door. tokens: of which one has to be sent, each with the agent that it is of, None
+    for that of none; without any, nothing. hosts: names by which the server may be asked, besides those of this machine;
+    addresses that are numbers may always.
+
+    The application hears in its scope, under AGENT, whose token it was.
     """
 
-    def __init__(self, app: ASGIApp, *, token: str | None, hosts: Iterable[str]) -> None:
+    def __init__(self, app: ASGIApp, *, tokens: Mapping[str, str | None], hosts: Iterable[str]) -> None:
         self._app = app
-        self._token = None if token is None else _digest(token)
+        self._tokens = {_digest(token): agent for token, agent in tokens.items()}
         self._hosts = {host.lower().rstrip(".") for host in (*HERE, *hosts)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            refusal = self._refusal(Headers(scope=scope))
+            headers = Headers(scope=scope)
+            refusal = self._refusal(headers)
             if refusal is not None:
                 await _refuse(send, *refusal)
                 return
+            scope[AGENT] = self._tokens.get(_sent(headers)) if self._tokens else None
         await self._app(scope, receive, send)
 
     def _refusal(self, headers: Headers) -> tuple[int, str, str | None] | None:
@@ -48,13 +54,13 @@ class Guard:
         origins = headers.getlist("origin")
         if origins and not (len(origins) == 1 and self._may_ask(origins[0])):
             return 403, "Origin: web pages from elsewhere may not ask", None
-        if self._token is None:
+        if not self._tokens:
             return None
         sent = headers.getlist("authorization")
         if not sent:
             return 401, "a token is needed: Authorization: Bearer TOKEN", _REALM
-        scheme, _, token = sent[0].partition(" ")
-        good = hmac.compare_digest(_digest(token.strip()), self._token)
+        scheme = sent[0].partition(" ")[0]
+        good = any(hmac.compare_digest(_sent(headers), each) for each in self._tokens)
         if len(sent) == 1 and scheme.lower() == "bearer" and good:
             return None
         return 401, "the token is not the right one", f'{_REALM}, error="invalid_token"'
@@ -94,6 +100,11 @@ def _is_number(name: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _sent(headers: Headers) -> bytes:
+    """The digest of the token that was sent."""
+    return _digest(headers.get("authorization", "").partition(" ")[2].strip())
 
 
 def _digest(text: str) -> bytes:

@@ -5,7 +5,7 @@ import os
 import re
 import socket
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from types import FrameType
 from typing import Any, NamedTuple
@@ -42,9 +42,9 @@ def address_of(text: str) -> Address:
     return Address(match["six"] or match["host"] or "127.0.0.1", int(match["port"]))
 
 
-def insist_on_token(address: Address, token: str | None, hosts: Iterable[str]) -> None:
+def insist_on_token(address: Address, tokens: Mapping[str, str | None], hosts: Iterable[str]) -> None:
     """BadInput where others than this machine may come in without a token."""
-    if token is None and (not is_here(address.host) or any(hosts)):
+    if not tokens and (not is_here(address.host) or any(hosts)):
         who = "mcp.hosts names clients from elsewhere" if is_here(address.host) else f"others reach {address.host}"
         raise BadInput(
             f"--http: {who}, so a token is needed; set $CONSOLIDATOR_MCP_TOKEN, or mcp.token_file in the settings"
@@ -79,12 +79,13 @@ class _Running(uvicorn.Server):
 
 
 def serve_http(
-    server: Server[Any], address: Address, *, token: str | None, hosts: Iterable[str], say: Callable[[str], object]
-) -> None:
+    server: Server[Any], address: Address, *, tokens: Mapping[str, str | None], hosts: Iterable[str],
+    say: Callable[[str], object],
+) -> None:  # fmt: skip
     """
     Serve until SIGTERM or SIGINT comes; calls under way are ended first. BadInput where it cannot listen there.
 
-    say: is told where it listens, once it does.
+    tokens: as `Guard` has them. say: is told where it listens, once it does.
     """
     listening = listening_at(address)
     host = f"[{address.host}]" if ":" in address.host else address.host
@@ -98,7 +99,7 @@ def serve_http(
     own = () if address.host in ("0.0.0.0", "::") else (address.host,)
     names = (*own, socket.gethostname(), *hosts)
     config = uvicorn.Config(
-        Guard(app, token=token, hosts=names),
+        Guard(app, tokens=tokens, hosts=names),
         log_config=None,
         access_log=False,
         server_header=False,
@@ -109,7 +110,7 @@ def serve_http(
     )
     logging.basicConfig(handlers=[to_stderr()], level=logging.WARNING)
     running = _Running(config)
-    say(f"serving at http://{host}:{listening.getsockname()[1]}{PATH}{' (a token is needed)' if token else ''}")
+    say(f"serving at http://{host}:{listening.getsockname()[1]}{PATH}{' (a token is needed)' if tokens else ''}")
     with suppress(Terminated, KeyboardInterrupt), listening:
         running.run(sockets=[listening])
 

@@ -3,9 +3,9 @@
 import os
 import sys
 import traceback
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,6 +20,7 @@ from consolidator.day.memory import Memory
 from consolidator.errors import TRACEBACK_VARIABLE, ConsolidatorError
 from consolidator.mcp import reports
 from consolidator.mcp.framing import framed, quoted
+from consolidator.mcp.guard import AGENT
 from consolidator.mcp.sessions import Session, Sessions
 from consolidator.mcp.tools import TOOLS, use
 from consolidator.report.tame import one_line
@@ -50,17 +51,23 @@ class Served:
     """
     What is served: the memories of one scope, and where their store and the salience profile are.
 
-    scope: canonical. salience: finds the file, anew at each use.
+    scope: canonical. salience: finds the file, anew at each use. agents: over HTTP, the memories of each agent that has
+    a token, by its name.
     """
 
     memory: Memory
     url: str
     scope: str
     salience: Callable[[], Path | None]
+    agents: Mapping[str, Memory] = field(default_factory=dict)
+
+    def memory_of(self, agent: str | None) -> Memory:
+        """The memories that whoever asks works with."""
+        return self.memory if agent is None else self.agents[agent]
 
 
 class DayServer(Server[Any]):
-    """An MCP server over the memories of one scope. Its instructions are made when a client asks."""
+    """An MCP server over the memories of a scope, or of each agent's. Its instructions are made when a client asks."""
 
     def __init__(self, served: Served) -> None:
         self.served = served
@@ -114,13 +121,14 @@ class DayServer(Server[Any]):
         return types.ListToolsResult(tools=self._told)
 
     async def _call_tool(self, ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        session = self.sessions.of(_client(ctx))
+        agent = _agent(ctx)
+        session, memory = self.sessions.of((agent, _client(ctx))), self.served.memory_of(agent)
         with self._counted():
-            return await self._in_thread(lambda: self._called(session, params))
+            return await self._in_thread(lambda: self._called(memory, session, params))
 
-    def _called(self, session: Session, params: types.CallToolRequestParams) -> types.CallToolResult:
+    def _called(self, memory: Memory, session: Session, params: types.CallToolRequestParams) -> types.CallToolResult:
         try:
-            answer, text = use(self.served.memory, session, params.name, params.arguments)
+            answer, text = use(memory, session, params.name, params.arguments)
         except ConsolidatorError as error:
             return _failed(str(error))
         except Exception as error:  # noqa: BLE001 - one call's fault must not end the server
@@ -154,24 +162,24 @@ class DayServer(Server[Any]):
         return types.ListResourceTemplatesResult(resource_templates=[])
 
     async def _read_resource(self, ctx: Any, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        uri = str(params.uri)
+        uri, scope = str(params.uri), self.served.memory_of(_agent(ctx)).scope
         try:
             with self._counted():
-                text, mime = await self._in_thread(lambda: self._resource(uri))
+                text, mime = await self._in_thread(lambda: self._resource(uri, scope))
         except ConsolidatorError as error:
             raise MCPError(code=types.INTERNAL_ERROR, message=one_line(str(error))) from None
         return types.ReadResourceResult(
             contents=[types.TextResourceContents(uri=params.uri, mime_type=mime, text=text)]
         )
 
-    def _resource(self, uri: str) -> tuple[str, str]:
+    def _resource(self, uri: str, scope: str) -> tuple[str, str]:
         if uri == SALIENCE:
             wishes = read_salience(self.served.salience())
             return framed("wishes", [quoted(wishes.text or "(nothing yet)")], notice=_WISHES), "text/markdown"
         if uri not in (REPORT, REPORT_JSON):
             known = ", ".join((REPORT, REPORT_JSON, SALIENCE))
             raise MCPError(code=types.INVALID_PARAMS, message=f"{one_line(uri, 100)}: no resource; there are {known}")
-        report = reports.last_report(self.served.url, self.served.scope)
+        report = reports.last_report(self.served.url, scope)
         if uri == REPORT_JSON:
             return reports.as_document(report), "application/json"
         return framed("report", [quoted(reports.as_text(report))]), "text/plain"
@@ -204,6 +212,11 @@ def _fault(error: Exception) -> str:
 def _failed(line: str) -> types.CallToolResult:
     text = types.TextContent(type="text", text=one_line(line, _LONGEST_LINE))
     return types.CallToolResult(content=[text], is_error=True)
+
+
+def _agent(ctx: Any) -> str | None:
+    """Which agent asks: over HTTP the one whose token was sent with this request."""
+    return None if ctx.request is None else ctx.request.scope.get(AGENT)
 
 
 def _client(ctx: Any) -> object:

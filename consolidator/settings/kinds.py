@@ -4,7 +4,16 @@ import re
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationInfo,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from consolidator.errors import StoreUnusable
@@ -106,7 +115,8 @@ def _scope_or_all(text: str) -> str:
         raise ValueError('not a scope; write e.g. user=ada,project=atlas, "" or "*"') from None
 
 
-def _once(given: tuple[str, ...]) -> tuple[str, ...]:
+def once(given: tuple[str, ...]) -> tuple[str, ...]:
+    """A list in which nothing is named twice."""
     for value in given:
         if given.count(value) > 1:
             said = spell(value) if value.startswith("{") else value
@@ -168,6 +178,19 @@ def _source_url(text: str, info: ValidationInfo) -> str:
 
 
 Nights = Annotated[int, Field(ge=1, le=36_500), Is("a whole number of nights")]
+TOKEN = r"[!-~]{16,1000}"
+WHAT_A_TOKEN_IS = (
+    "it has 16 or more ASCII letters, digits and signs, and no spaces; make one with `openssl rand -hex 32`"
+)
+
+
+def _sendable(token: SecretStr) -> SecretStr:
+    if not re.fullmatch(TOKEN, token.get_secret_value()):
+        raise ValueError(f"not a token; {WHAT_A_TOKEN_IS}")
+    return token
+
+
+Token = Annotated[SecretStr, AfterValidator(_sendable)]
 Name = Annotated[str, Field(pattern=r"^[\w.-]{1,64}$"), Is("a name of letters, digits, dots and dashes")]
 ChannelName = Name
 TimeOfDay = Annotated[str, AfterValidator(_time_of_day), Is("a time of day; write e.g. 03:30")]
@@ -175,7 +198,7 @@ Cron = Annotated[str, AfterValidator(_cron), Is('a cron expression; write e.g. "
 Zone = Annotated[str, AfterValidator(_zone), Is("a time zone; write e.g. Europe/Helsinki or UTC")]
 Scope = Annotated[str, AfterValidator(_scope), Is("a scope; write e.g. user=ada,project=atlas")]
 ScopeOrAll = Annotated[str, AfterValidator(_scope_or_all)]
-Scopes = Annotated[tuple[Scope, ...], Field(strict=False), AfterValidator(_once)]
+Scopes = Annotated[tuple[Scope, ...], Field(strict=False), AfterValidator(once)]
 StoreUrl = Annotated[StoreBeside, BeforeValidator(_store_url), Is("a path or URL")]
 EmbeddingModel = Annotated[
     str,
@@ -188,14 +211,14 @@ FilePath = Annotated[PathBeside, Is("a path")]
 
 # Names of what stands elsewhere in the settings.
 NameOfChannel = Annotated[str, _known("channels"), Is("the name of a channel, as `channels` gives it")]
-NamesOfChannels = Annotated[tuple[NameOfChannel, ...], Field(strict=False), AfterValidator(_once)]
+NamesOfChannels = Annotated[tuple[NameOfChannel, ...], Field(strict=False), AfterValidator(once)]
 NameOfStore = Annotated[str, _known("stores"), Is("the name of a store, as `stores` gives it")]
 NamesOfSources = Annotated[
     tuple[Annotated[str, _known("sources"), Is("the name of a source, as `sources` gives it")], ...],
     Field(strict=False),
-    AfterValidator(_once),
+    AfterValidator(once),
 ]
 ScopesOfThose = Annotated[
-    tuple[Annotated[Scope, AfterValidator(_included)], ...], Field(strict=False), AfterValidator(_once)
+    tuple[Annotated[Scope, AfterValidator(_included)], ...], Field(strict=False), AfterValidator(once)
 ]
-Steps = Annotated[tuple[Step, ...], Field(strict=False, min_length=1), AfterValidator(_once)]
+Steps = Annotated[tuple[Step, ...], Field(strict=False, min_length=1), AfterValidator(once)]

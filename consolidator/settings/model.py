@@ -4,13 +4,13 @@ Every setting: its name, its bounds, its default and what it is for. The only pl
 What reads, explains and shows settings, and the pages that are made of them, follow from these classes.
 """
 
-import re
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator
 
 from consolidator.instants import NIGHT
 from consolidator.notify.channels import Channel, http_address, is_http
+from consolidator.settings.agents import Agent, told_apart
 from consolidator.settings.jobs import Jobs
 from consolidator.settings.kinds import (
     ALL_SCOPES,
@@ -26,6 +26,7 @@ from consolidator.settings.kinds import (
     Scopes,
     Section,
     StoreUrl,
+    Token,
     Zone,
     group,
     spelled_as,
@@ -220,10 +221,6 @@ class Metrics(Section):
     )
 
 
-TOKEN = r"[!-~]{16,1000}"
-WHAT_A_TOKEN_IS = (
-    "it has 16 or more ASCII letters, digits and signs, and no spaces; make one with `openssl rand -hex 32`"
-)
 HostName = Annotated[
     str,
     Field(max_length=253),
@@ -235,7 +232,7 @@ HostName = Annotated[
 class Mcp(Section):
     """Serving memories to agents over HTTP, `consolidate mcp --http`."""
 
-    token: SecretStr | None = Field(
+    token: Token | None = Field(
         None,
         description="what a client has to send as its bearer token; needed where others than this machine can reach "
         "the server. $CONSOLIDATOR_MCP_TOKEN comes first",
@@ -247,13 +244,6 @@ class Mcp(Section):
         description="more names under which clients reach it, such as that of a proxy before it; they need a token",
         examples=[["memory.example.org"]],
     )
-
-    @field_validator("token")
-    @classmethod
-    def _sendable(cls, token: SecretStr | None) -> SecretStr | None:
-        if token is not None and not re.fullmatch(TOKEN, token.get_secret_value()):
-            raise ValueError(f"not a token; {WHAT_A_TOKEN_IS}")
-        return token
 
 
 class Settings(Section):
@@ -321,3 +311,9 @@ class Settings(Section):
     ping: Ping = group()
     metrics: Metrics = group()
     mcp: Mcp = group()
+    agents: Annotated[dict[Name, Agent], AfterValidator(told_apart)] = Field(
+        {},
+        description="Agents by names of your own, and the scopes that each may use: `mcp`, `remember`, `recall` and "
+        "`rate` with --agent NAME, and Python's Memory(agent=NAME). Over HTTP the token tells which one it is.",
+        examples=[{"nurse": {"scopes": ["user=ada"], "token": "${NURSE_TOKEN}"}}],
+    )

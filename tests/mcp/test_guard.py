@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from consolidator.errors import BadInput
-from consolidator.mcp.guard import Guard, is_here
+from consolidator.mcp.guard import AGENT, Guard, is_here
 from consolidator.mcp.http import Address, address_of, insist_on_token, listening_at
 
 TOKEN = "0123456789abcdef0123456789abcdef"
@@ -25,7 +25,8 @@ def asked(headers: list[tuple[str, str]], *, token: str | None = None) -> tuple[
         sent.append(message)
 
     raw = [(name.encode(), value.encode("latin-1")) for name, value in headers]
-    guard = Guard(application, token=token, hosts=["memory.example.org"])
+    tokens = {} if token is None else {token: None}
+    guard = Guard(application, tokens=tokens, hosts=["memory.example.org"])
     asyncio.run(guard({"type": "http", "headers": raw}, None, send))  # type: ignore[arg-type]
     return sent[0]["status"], {name.decode(): value.decode() for name, value in sent[0]["headers"]}
 
@@ -117,12 +118,27 @@ def test_whoever_others_can_reach_needs_a_token() -> None:
     """Without a token only this machine is served, and only by its own names."""
     assert [is_here(host) for host in ("127.0.0.1", "127.9.9.9", "::1", "LocalHost")] == [True] * 4
     assert not any(is_here(host) for host in ("0.0.0.0", "::", "192.168.1.2", "localhost.example", "memory"))
-    insist_on_token(address_of("8765"), None, [])
-    insist_on_token(address_of("0.0.0.0:8765"), TOKEN, ["memory.example.org"])
+    insist_on_token(address_of("8765"), {}, [])
+    insist_on_token(address_of("0.0.0.0:8765"), {TOKEN: None}, ["memory.example.org"])
     with pytest.raises(BadInput, match=r"--http: others reach 0\.0\.0\.0, so a token is needed; set"):
-        insist_on_token(address_of("0.0.0.0:8765"), None, [])
+        insist_on_token(address_of("0.0.0.0:8765"), {}, [])
     with pytest.raises(BadInput, match=r"mcp\.hosts names clients from elsewhere, so a token is needed"):
-        insist_on_token(address_of("8765"), None, ["memory.example.org"])
+        insist_on_token(address_of("8765"), {}, ["memory.example.org"])
+
+
+def test_a_token_tells_whose_it_is() -> None:
+    """The application behind the door hears which agent has sent it; of the server's own token, none."""
+    heard: list[object] = []
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        heard.append(scope[AGENT])
+
+    tokens = {TOKEN: None, TOKEN.upper(): "nurse"}
+    guard = Guard(application, tokens=tokens, hosts=[])
+    for token in tokens:
+        headers = [(b"host", b"localhost"), (b"authorization", f"Bearer {token}".encode())]
+        asyncio.run(guard({"type": "http", "headers": headers}, None, None))  # type: ignore[arg-type]
+    assert heard == [None, "nurse"]
 
 
 def test_no_answer_waits_for_the_receipt_of_its_head() -> None:

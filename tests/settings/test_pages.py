@@ -82,10 +82,14 @@ def test_every_example_of_a_value_is_possible(path: tuple[str, ...], value: Any)
     if path[0] == "sources":
         kind = {"mapping": "csv", "token": "memory-smart"}.get(path[-1], "claw-memory-ultra")
         document["sources"]["x"] = {"url": kind} | document["sources"]["x"]
+    if path[0] == "agents":
+        document["agents"]["x"] = {"scopes": [""]} | document["agents"]["x"]
     document = BESIDE | document
     text: list[str] = []
     YAML(typ="safe", pure=True).dump(document, type("Out", (), {"write": lambda _, part: text.append(part.decode())})())
-    environ = dict.fromkeys(("EMBEDDING_KEY", "MERGE_KEY", "DATABASE_PASSWORD", "MCP_TOKEN", "SOURCE_TOKEN"), "x" * 16)
+    environ = dict.fromkeys(
+        ("EMBEDDING_KEY", "MERGE_KEY", "DATABASE_PASSWORD", "MCP_TOKEN", "SOURCE_TOKEN", "NURSE_TOKEN"), "x" * 16
+    )
     parse_settings("".join(text), "s", environ=environ)
     SCHEMA.validate(document)
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from consolidator.instants import NIGHT
 from consolidator.settings import load_settings, parse_settings
 from tests.settings.conftest import Refused
 
@@ -58,6 +59,26 @@ def test_a_relative_place_leads_from_the_folder_of_the_file(tmp_path: Path) -> N
         "bank": "vertex:projects/p/locations/l/reasoningEngines/1",
         "usual": "memory-new",
     }
+
+
+def test_agents_have_scopes_and_tokens_of_their_own(refused: Refused) -> None:
+    """No two the same token: nobody could tell them apart."""
+    token = "0123456789abcdef"
+    same = f"agents: {{a: {{scopes: [''], token: {token}}}, b: {{scopes: [''], token: {token}}}}}"
+    assert refused(same) == ["agents: two agents have the same token; give each its own (line 1)"]
+    assert refused("agents: {a: {scopes: []}}") == ["agents.a.scopes: [] is not a list of one scope or more (line 1)"]
+    (short,) = refused("agents: {a: {scopes: [''], token: short}}")
+    assert short.startswith("agents.a.token: not a token; it has 16 or more")
+
+
+def test_a_time_to_live_is_by_scope(refused: Refused) -> None:
+    """The scope's own, else that of all; null is never."""
+    day = parse_settings('day: {expire_nights: {"*": 30, "user=ada": 7, "user=bo": null}}', "s").day
+    given = {scope: day.expiry(scope, 0) for scope in ("{}", '{"user":"ada"}', '{"user":"bo"}')}
+    assert given == {"{}": 30 * NIGHT, '{"user":"ada"}': 7 * NIGHT, '{"user":"bo"}': None}
+    assert refused("day: {expire_nights: {ada: 7}}") == [
+        'day.expire_nights: \'ada\' is not a scope; write e.g. user=ada,project=atlas, "" or "*" (line 1)'
+    ]
 
 
 def test_a_token_may_lie_in_a_file(tmp_path: Path) -> None:
