@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from consolidator.errors import BadInput
-from consolidator.sources.port import Source, Write
+from consolidator.sources.port import Image, Source, Write
 from consolidator.sources.settle import portions, settle
 from consolidator.store.engine import Store
 from consolidator.store.locks import Clock, hold_source
@@ -89,12 +89,11 @@ def _one_by_one(store: Store, source: Source, key: int, kept: Sequence[Kept]) ->
 
 def _write_back(store: Store, source: Source, key: int, kept: Sequence[Kept]) -> list[str]:
     there = source.look([one.id for one in kept])
-    as_before = {one.id for one in kept if there.get(one.id) == one.before}
-    fits = {
+    fits = {one.id for one in kept if _is(source, there.get(one.id), one.after)}
+    as_before = {
         one.id
         for one in kept
-        if (one.id in there) == (one.after is not None)
-        and (one.after is None or source.fingerprint(there[one.id]) == source.fingerprint(one.after))
+        if there.get(one.id) == one.before or (one.id not in fits and _is(source, there.get(one.id), one.before))
     }
     todo = [one for one in kept if one.id in fits - as_before]
     _expect(store, source, key, todo)
@@ -104,6 +103,13 @@ def _write_back(store: Store, source: Source, key: int, kept: Sequence[Kept]) ->
     with store.write() as conn:
         _settle(conn, source, key, ended, kept)
     return [f"{one.id}: {CHANGED}" for one in kept if not ended.get(one.id)]
+
+
+def _is(source: Source, there: Image | None, image: Image | None) -> bool:
+    """Whether a record is, to all that others decide of it, what an image says."""
+    if there is None or image is None:
+        return there is image
+    return source.fingerprint(there) == source.fingerprint(image)
 
 
 def _expect(store: Store, source: Source, key: int, kept: Sequence[Kept]) -> None:

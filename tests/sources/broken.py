@@ -6,7 +6,8 @@ from typing import Any
 
 from consolidator.sources.port import Done, Item, Reading, Source, Write
 
-CALLS = frozenset({"read", "look", "render", "write", "version", "go_back", "prepare"})
+WRITES = frozenset({"write", "go_back", "prepare"})
+CALLS = WRITES | {"read", "look", "render", "version"}
 
 
 class Broken(Exception):
@@ -14,10 +15,11 @@ class Broken(Exception):
 
 
 class Breaking:
-    """A source whose call number `at` fails; `done` counts them. how: before, after, or (a write) half way."""
+    """A source whose call number `at` fails. how: before, after, or (a write) half way. made: the calls by name."""
 
     def __init__(self, source: Source, *, at: int = 0, how: str = "before") -> None:
-        self.source, self.at, self.how, self.done = source, at, how, 0
+        self.source, self.at, self.how = source, at, how
+        self.made: list[str] = []
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.source, name)
@@ -25,8 +27,8 @@ class Breaking:
             return found
 
         def call(*given: Any, **named: Any) -> Any:
-            self.done += 1
-            if self.done != self.at:
+            self.made.append(name)
+            if len(self.made) != self.at:
                 return found(*given, **named)
             if self.how == "half" and name == "write":
                 found(given[0][: len(given[0]) // 2])

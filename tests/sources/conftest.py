@@ -12,7 +12,7 @@ from tests.sources.foreign import Foreign
 from tests.sources.foreigns import FOREIGNS, made
 
 Make = Callable[[], Foreign]
-MakeStore = Callable[[], Store]
+MakeStore = Callable[..., Store]
 
 
 @pytest.fixture(params=FOREIGNS)
@@ -37,13 +37,13 @@ def foreign(new_foreign: Make) -> Foreign:
 
 @pytest.fixture
 def new_store(tmp_path: Path, made_sqlite: Path) -> Iterator[MakeStore]:
-    """Makes empty stores of ours."""
+    """Makes stores of ours: empty ones, or of what the file of another one holds."""
     numbers = count(1)
     with ExitStack() as stack:
 
-        def make() -> Store:
+        def make(held: bytes = b"") -> Store:
             path = tmp_path / f"ours-{next(numbers)}.db"
-            path.write_bytes(made_sqlite.read_bytes())
+            path.write_bytes(held or made_sqlite.read_bytes())
             return stack.enter_context(open_store(f"sqlite:///{path}", mode="write"))
 
         yield make
