@@ -35,8 +35,8 @@ def take_source(desk: Desk, spool: Spool, tally: Tally) -> None:
 
 def take_aliases(desk: Desk, spool: Spool, tally: Tally) -> None:
     """
-    Aliases. One that closes a circle is bad, and so is a second one of the same id, unless it ends where that ends: what
-    leads somewhere by way of others may be told as leading there at once.
+    Aliases. One that closes a circle is bad, and so is a second one of the same id, unless it ends where that ends:
+    what leads somewhere by way of others may be told as leading there at once.
     """
     leads: dict[int, int] = {}
     ends: dict[int, int] = {}

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -205,6 +206,7 @@ def _text(raw: bytes) -> str:
     return raw.decode(errors="surrogateescape")
 
 
+@lru_cache(maxsize=1000)
 def instant_of(time: str) -> int:
     """Its times are UTC, whether they say so or not."""
     try:

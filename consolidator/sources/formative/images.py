@@ -107,6 +107,8 @@ def milliseconds(instant: int) -> str:
 
 def anchor_of(text: str | None) -> str | None:
     """An anchor that can be read; what cannot, formative-memory ignores too."""
+    if text is None:
+        return None
     for spelling in (text, f"{text}Z"):
         try:
             return temporal_text(spelling)

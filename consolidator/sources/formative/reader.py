@@ -83,9 +83,12 @@ JOIN memories other ON other.id = a.memory_b
 
 
 class Reader:
-    """What it holds, as records. model: the name that its vectors get; None: that of its pin."""
+    """
+    What it holds, as records. model: the name that its vectors get; None: that of its pin. scope: that of all records.
+    """
 
-    def __init__(self, conn: sa.Connection, path: Path, *, model: str | None = None) -> None:
+    def __init__(self, conn: sa.Connection, path: Path, *, model: str | None = None, scope: str | None = None) -> None:
+        self.scope = scope
         self.conn, self.path, self.name = conn, path, str(path)
         self.state: State = state_of(raw(conn), path)
         self.model = model or self.state.model or "unknown"
@@ -94,7 +97,9 @@ class Reader:
 
     def source(self) -> SourceLine:
         """Up to when its own nights count."""
-        return SourceLine(0, None, f"formative {self.path.resolve()}", self.state.consolidated_at, _notes(self.conn))
+        return SourceLine(
+            0, self.scope, f"formative {self.path.resolve()}", self.state.consolidated_at, _notes(self.conn)
+        )
 
     def records(self) -> Iterator[Record | BadLine]:
         """Every row, memories first; a bad line in the place of each that cannot be taken."""
@@ -130,7 +135,8 @@ class Reader:
         for table, query, record in tables:
             for row in map(dict, self.conn.exec_driver_sql(query).mappings()):
                 try:
-                    yield record(row)
+                    found = record(row)
+                    yield found if self.scope is None else replace(found, scope=self.scope)
                 except ValueError as error:
                     yield self._bad(table, row, error)
 
@@ -165,8 +171,8 @@ class Reader:
         )
         assert isinstance(record, MemoryLine)
         if row["embedding"] is None:
-            return record
-        return replace(record, model=self.model, vector=_vector(row["embedding"]))
+            return record if self.scope is None else replace(record, scope=self.scope)
+        return replace(record, scope=self.scope, model=self.model, vector=_vector(row["embedding"]))
 
     def _alias(self, row: Mapping[str, Any]) -> Record:
         return _record("alias", **{n: row[n] for n in ("old_id", "new_id", "reason")}, at=_utc(row, "created_at"))

@@ -2,17 +2,17 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from consolidator.errors import BadInput
-from consolidator.exchange.records import BadLine, Record
+from consolidator.scopes import EMPTY
 from consolidator.sources.formative import images
 from consolidator.sources.formative.file import copy_once, file_at, raw, snapshot, state_of, transaction
 from consolidator.sources.formative.images import NOTHING_COUNTED, Counted, fingerprint_of_row, images_of
 from consolidator.sources.formative.reader import Reader
 from consolidator.sources.formative.writing import pin_vectors, write_images
-from consolidator.sources.port import Done, Image, Item, Options, Ours, Reading, Unreadable, Ways, Write
+from consolidator.sources.port import Done, Image, Options, Ours, Reading, Ways, Write
 
 
 @contextmanager
@@ -39,24 +39,14 @@ class FormativeSource:
         self.path = path
         self.url = f"{kind}:{path}"
         self.model = options.model or pin
-        self._scope = options.scope
+        self._scope = None if options.scope == EMPTY else options.scope  # which is filled in anyway
         self._stack = stack
         self._counted = NOTHING_COUNTED
 
     def read(self, since: str | None) -> Reading:
         """Everything, always: it is told how far ratings are read by `since`, for the push that counts them."""
-        reader = Reader(self._stack.enter_context(snapshot(self.path)), self.path, model=self.model)
-        return Reading(self._records(reader), reader.until())
-
-    def _records(self, reader: Reader) -> Iterator[Item | Record | BadLine | Unreadable]:
-        yield replace(reader.source(), scope=self._scope)
-        for each in reader.items():
-            if isinstance(each, Item):
-                yield replace(each, memory=replace(each.memory, scope=self._scope))
-            elif isinstance(each, BadLine | Unreadable):
-                yield each
-            else:
-                yield replace(each, scope=self._scope)
+        reader = Reader(self._stack.enter_context(snapshot(self.path)), self.path, model=self.model, scope=self._scope)
+        return Reading(chain([reader.source()], reader.items()), reader.until())
 
     def look(self, ids: Collection[str]) -> Mapping[str, Image]:
         with snapshot(self.path) as conn:
