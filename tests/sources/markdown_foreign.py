@@ -105,14 +105,14 @@ def _said(line: str) -> str:
 
 @contextmanager
 def openclaw(folder: Path) -> Iterator[MarkdownForeign]:
-    yield MarkdownForeign("openclaw", folder, ("MEMORY.md", "memory/2026-05-01.md"))
+    yield MarkdownForeign("openclaw", folder, ("memory/home.md", "memory/2026-05-01.md"))
 
 
 @contextmanager
 def claude_code(folder: Path) -> Iterator[MarkdownForeign]:
     project = folder / "projects" / "-home-ada-atlas"
     project.mkdir(parents=True)
-    yield MarkdownForeign("claude-code", project, ("memory/MEMORY.md", "memory/debugging.md"))
+    yield MarkdownForeign("claude-code", project, ("memory/home.md", "memory/debugging.md"))
 
 
 @contextmanager

@@ -363,6 +363,24 @@ def test_a_merged_text_goes_to_a_file_that_may_be_written(folder):
     assert source.render(ours("x", soul), None, there[soul], now=NOW) is None
 
 
+def test_what_is_always_in_mind_does_not_move_to_a_page_that_is_looked_up(folder):
+    """A merged text goes to MEMORY.md, whichever source was first; what is there stays if its like is elsewhere."""
+    file = put(folder, "MEMORY.md", "- Ada lives in Turku.\n")
+    put(folder, "memory/2026-05-01.md", "Ada lives in Turku!\n")
+    source = source_of(folder, "openclaw")
+    kept, daily = id_of(source, "Ada lives in Turku."), id_of(source, "Ada lives in Turku!")
+    there = source.look([kept, daily])
+    told = ours("Ada lives there.", daily, kept)
+    image = source.render(told, None, there[daily], now=NOW)
+    assert image is not None
+    assert source.new_id(told).startswith("MEMORY.md#")
+    assert source.write([Write(source.new_id(told), None, image)])[source.new_id(told)].conflict is None
+    assert file.read_text() == "- Ada lives there.\n- Ada lives in Turku.\n"
+    for name, heir, stays in ((kept, daily, True), (daily, kept, False), (kept, source.new_id(told), False)):
+        rendered = source.render(ours("x", status="superseded", heir=heir), there[name], None, now=NOW)
+        assert (rendered == there[name]) is stays
+
+
 def test_who_the_agent_is_and_what_it_was_told_stays(folder):
     """Neither merged away, nor faded, nor forgotten there: that is for a person to do."""
     file = put(folder, "SOUL.md", "- Be kind.\n")

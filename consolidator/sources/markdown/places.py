@@ -11,10 +11,12 @@ from consolidator.instants import parse_date
 from consolidator.sources.markdown.blocks import PLAIN, Rules
 
 SOUL = "SOUL.md"
+_IN_MIND = ("MEMORY.md", "memory.md", "USER.md", SOUL)
 
 _DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[-_ ].*)?\.md", re.DOTALL)
 _INDEX = re.compile(r"\[[^\]]*\]\([^)\s]+\.md\)")  # an entry of Claude Code's MEMORY.md: the memory is in that file
 _REMEMBERED = re.compile(r"(projects/[^/]+/|~[^/]+/)?memory/")  # the names of Claude Code's own notes
+_INDEXED = re.compile(_REMEMBERED.pattern + r"MEMORY\.md$")
 _REASON = re.compile(r"\*\*(?:why|how to apply)\b", re.IGNORECASE)  # as it is told to write them below what it noted
 _IMPORT = re.compile(r"@\S+$")
 _TEMPLATE = re.compile(r"_[^_].*_$")  # what OpenClaw's own templates say in italics of how to fill them in
@@ -62,6 +64,12 @@ class Folder:
         if self.kind == "claude-code":
             return _REMEMBERED.match(name) is None
         return self.kind == "openclaw" and name == SOUL
+
+    def is_in_mind(self, name: str) -> bool:
+        """Whether its agent has the page before it in every session, and looks others up."""
+        if self.kind == "claude-code":
+            return self.is_read_only(name) or _INDEXED.match(name) is not None
+        return self.kind == "openclaw" and name in _IN_MIND
 
     def files(self) -> dict[str, File]:
         """

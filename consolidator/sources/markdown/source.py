@@ -123,26 +123,38 @@ class MarkdownSource:
         return fingerprint_of(told(image))
 
     def render(self, ours: Ours, there: Image | None, like: Image | None, *, now: int) -> Image | None:
-        home = self._home(ours)
         if there is None:
-            if ours.status != "active" or like is None or home is None or like["file"] != home[0]:
-                return None
-            return merged(ours.content, like, home[1])
+            return self._new(ours, like)
         if ours.status == "active" or self.folder.is_read_only(there["file"]):
             return there
         if ours.status == "superseded":
-            bears = any(spot["bears"] for spot in there["spots"])
-            return there if ours.heir is None or bears else None
+            return there if ours.heir is None or self._is_needed(there, _parts(ours.heir)[0]) else None
         return None if ours.because in ("expired", "user") else there
 
+    def _new(self, ours: Ours, like: Image | None) -> Image | None:
+        home = self._home(ours)
+        if ours.status != "active" or home is None:
+            return None
+        if home != _parts(ours.merged_from[0]):
+            like = self.look([_id(*home)]).get(_id(*home))
+        return None if like is None else merged(ours.content, like, home[1])
+
+    def _is_needed(self, there: Image, heir_file: str) -> bool:
+        """Whether a text stays though another has taken its place: nested ones, or what is always in mind, need it."""
+        is_elsewhere = self.folder.is_in_mind(there["file"]) and not self.folder.is_in_mind(heir_file)
+        return is_elsewhere or any(spot["bears"] for spot in there["spots"])
+
     def new_id(self, ours: Ours) -> str:
-        """Of the file of the first record that it was written from and that may be written, else of no file."""
+        """In the file of the first source that is always in mind, else of the first that may be written, else none."""
         home = self._home(ours)
         return _id(home[0] if home else "", key_of(ours.content))
 
     def _home(self, ours: Ours) -> tuple[str, str] | None:
-        places = (_parts(each) for each in ours.merged_from)
-        return next((place for place in places if not self.folder.is_read_only(place[0])), None)
+        """The record whose place a text takes."""
+        places = [_parts(each) for each in ours.merged_from]
+        places = [place for place in places if not self.folder.is_read_only(place[0])]
+        in_mind = (place for place in places if self.folder.is_in_mind(place[0]))
+        return next(in_mind, places[0] if places else None)
 
     def write(self, writes: Sequence[Write]) -> Mapping[str, Done]:
         done: dict[str, Done] = {}
