@@ -35,7 +35,7 @@ def tables(life: Life) -> Iterator[tuple[str, Columns]]:
     hashes = np.array([hashlib.sha256(text.encode()).hexdigest() for text in texts], object)
     clock = {"epoch_at": FIRST, "first_activity_at": FIRST, "last_activity_at": LAST, "revision": [NIGHTS_KEPT]}
     yield "scopes", {"key": 1, "scope": "{}", "time_zone": "Europe/Helsinki", **clock}
-    names = ("from_at", "working", "consolidated", "association", "paused")
+    names = ("from_at", "working", "consolidated", "association", "paused", "law")
     segments = zip(*as_rows(CLOCK), strict=True)
     yield "clock_segments", {"scope_key": 1, **dict(zip(names, map(list, segments), strict=True))}
     yield "identities", {"key": life.key[order], "scope_key": 1, "hash": hashes[order]}

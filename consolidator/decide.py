@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from consolidator.carried import carry_over
 from consolidator.implied import count_dead, infer_links
-from consolidator.laws.clock import ASSOCIATION, NEVER, Clock, Rates, observe, rewritten
+from consolidator.laws.clock import ASSOCIATION, NEVER, Clock, Rates, observe, rewritten, turned
 from consolidator.laws.fading import DEAD, fades_age
 from consolidator.plan import Decision, Events, ScopePlan
 from consolidator.soon import note_fading
@@ -54,7 +54,7 @@ def decide_scope(
             plan, because_nothing=dict.fromkeys(("reinforce", "decay", "associate", "shift", "prune"), because)
         )
     night = Night(conn, scope, clock, now, gather.memories_due(conn, scope_key, clock, now=now), latest)
-    _schedule(night, span)
+    _schedule(night, old, span, replays="reinforce" in asked)
     if night.rewrites and not asked >= {"reinforce", "decay", "associate"}:
         because = "what came in changes the past; a night with reinforce, decay and associate takes it in"
         return replace(
@@ -97,6 +97,7 @@ def decide_scope(
         names=_names(conn, night.decisions),
         because_nothing=night.because | {step: "not asked for" for step in _STEPS if step not in asked},
         notes=night.notes,
+        paced={key: night.revisions[key] for key in sorted(night.unscheduled)} if clock.laws else {},
         whole=night.rewrites,
     )
 
@@ -104,9 +105,17 @@ def decide_scope(
 _STEPS = ("reinforce", "decay", "associate", "shift", "prune", "merge")
 
 
-def _schedule(night: Night, span: tuple[int, int] | None) -> None:
-    """Give memories and links that no night has seen their fading ages, and those that a rewritten clock moved."""
+def _schedule(night: Night, old: Clock, span: tuple[int, int] | None, *, replays: bool) -> None:
+    """
+    Give memories and links that no night has seen their fading ages, and those that a rewritten clock moved.
+
+    So too all memories of known importance where the law by importance turns, tonight or at another age than was known:
+    the one night that costs what the scope holds. replays: whether those whose pace has changed are replayed tonight.
+    """
     conn, key, now = night.conn, night.scope.key, night.now
+    turns = turned(old, night.clock)
+    if turns:
+        night.memories |= gather.memories_of_importance(conn, key, now=now)
     if span:
         if span[0] > -NEVER or span[1] < night.latest:
             night.memories |= gather.memories_outside(conn, key, *span, now=now)
@@ -117,10 +126,20 @@ def _schedule(night: Night, span: tuple[int, int] | None) -> None:
         }
     night.rewrites = bool(span and span[0] > -NEVER)
     night.rewrites |= any(night.memories[key].fades_age is not None for key in night.moved)
-    rows = [row for row in night.memories.values() if row.fades_age is None or row.key in night.moved]
+    night.rewrites |= turns and [law for _, law in old.laws] == [law for _, law in night.clock.laws]
+    anew = {row.key for row in night.memories.values() if row.anew}
+    night.moved |= anew if replays else set()
+    rows = [
+        row
+        for row in night.memories.values()
+        if row.fades_age is None or row.key in night.moved | anew or (turns and row.importance is not None)
+    ]
+    night.revisions = {row.key: row.revision for row in night.memories.values()}
     for row, age in zip(rows, fading_ages(night.clock, rows).tolist(), strict=True):
         night.memories[row.key] = row._replace(fades_age=age)
     night.unscheduled = {row.key for row in rows}
+    if not replays:
+        _leave(night, anew)
     links = night.links_unseen = leg_rows.links_unscheduled(conn, key, now=now)
     if span and (span[0] > -NEVER or span[1] < night.latest):
         links = links | leg_rows.links_outside(conn, key, *span, now=now)
@@ -129,6 +148,15 @@ def _schedule(night: Night, span: tuple[int, int] | None) -> None:
     ages = night.clock.age([links[pair].weight_at for pair in pairs], ASSOCIATION)
     fades = fades_age(ages, [links[pair].weight for pair in pairs], floor=DEAD).tolist()
     night.link_ages = dict(zip(pairs, fades, strict=True))
+
+
+def _leave(night: Night, anew: Iterable[int]) -> None:
+    """Judge nothing by when these fade, which is told by heads that a night with reinforce replays."""
+    for key in anew:
+        row = night.memories[key]
+        if row.strength_at > row.base_at:
+            night.memories[key] = row._replace(fades_age=None)
+            night.unscheduled.discard(key)
 
 
 def _reinforce(night: Night) -> None:

@@ -152,7 +152,8 @@ class ScopePlan:
     that have any end. sensitive: closed spans of time in which an activity not known here would change the clock.
     dead_before: association age under which links are dead; unlinked: how many. names: memory key to (id, text)
     for the rows named. because_nothing: step to reason. whole: all or nothing of it holds, for the clock's past is
-    another and every row that counts on it is moved. merges: what was found to look alike, in the order of its
+    another and every row that counts on it is moved. paced: revisions of memories whose schedule holds for these alone,
+    by what they are. merges: what was found to look alike, in the order of its
     performing. looked_at: keys of memories that no merge pass had seen before this one. settled: hashes of the
     members of verdicts that wait no more. asked: what finding the merges took and left. paid: the replies to keep, so
     that nothing is paid again.
@@ -175,6 +176,7 @@ class ScopePlan:
     notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     time_zone: str = "UTC"
     whole: bool = False
+    paced: Mapping[int, int] = field(default_factory=dict)
     merges: tuple[Merge, ...] = ()
     looked_at: tuple[int, ...] = ()
     settled: tuple[str, ...] = ()

@@ -24,6 +24,7 @@ class Night:
     latest: int  # the latest night: what it and those before it saw has no later time
     decisions: list[Decision] = field(default_factory=list)
     unscheduled: set[int] = field(default_factory=set)
+    revisions: dict[int, int] = field(default_factory=dict)  # of memories as they were read
     moved: set[int] = field(default_factory=set)
     rewrites: bool = False  # what came in changes the past, so what earlier nights counted in it moves
     links_unseen: dict[Pair, Link] = field(default_factory=dict)

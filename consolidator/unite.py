@@ -164,7 +164,6 @@ def _members(conn: sa.Connection, held: Mapping[int, Mapping[str, Any]]) -> dict
             observed(row),
             row["valid_until"],
             row["superseded_by"],
-            row["importance"],
             row["topics"],
             row["trust"],
             row["metadata"],

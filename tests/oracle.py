@@ -13,13 +13,13 @@ from consolidator.exchange.records import AttributionLine, ExposureLine, MemoryL
 from consolidator.instants import NIGHT, parse_instant
 
 DAY_RATES = (0.906, 0.977, 0.9)
-Rates = tuple[float, float, float]
+Rates = tuple[float, float, float] | tuple[float, float, float, str]  # factors, and a law by importance
 Line = MemoryLine | ExposureLine | AttributionLine
 
 
 @dataclass(frozen=True)
 class OracleClock:
-    """Half-lives since 1970 but for pauses; rates: (from, factors), the first since ever."""
+    """Half-lives since 1970 but for pauses; rates: (from, factors and law), the first since ever."""
 
     pauses: Sequence[tuple[float, float]]
     rates: Sequence[tuple[float, Rates]]
@@ -37,8 +37,33 @@ class OracleClock:
             low, high = max(start, 0.0), min(end, at)
             if high > low:
                 paused = sum(max(0.0, min(high, b) - max(low, a)) for a, b in self.pauses)
-                total += (high - low - paused) / NIGHT * -math.log2(factors[kind])
+                total += (high - low - paused) / NIGHT * -math.log2(float(factors[kind]))
         return total
+
+    def lived(self, at: float, memory: MemoryLine) -> float:
+        """Half-lives of a memory since 1970: each stretch of a law at the pace that this gives the memory."""
+        kind = 1 if memory.consolidated else 0
+        froms = [0.0, *(since for since, _ in self.rates[1:]), math.inf]
+        return sum(
+            pace(rates, memory) * (self.age(min(end, at), kind) - self.age(start, kind))
+            for (start, end), (_, rates) in zip(pairwise(froms), self.rates, strict=True)
+            if at > start
+        )
+
+
+def pace(rates: Rates, memory: MemoryLine) -> float:
+    """How much faster than its clock a memory ages: by what its half-life is at the usual rate, in nights."""
+    usual = math.log(0.5) / math.log(0.906)
+    law = rates[3] if len(rates) > 3 else "off"
+    if law == "off" or memory.importance is None:
+        return 1.0
+    if law == "memory-lancedb-pro":
+        return usual / (30 * math.exp(1.5 * memory.importance))
+    if law == "memory-new":
+        lasting = {"observation": 0.6, "hypothesis": 0.7, "procedure": 0.8, "pattern": 1.5}.get(memory.type, 1.0)
+        return usual / (50 * math.pow(memory.importance + 0.1, 1.5) * lasting)
+    assert law == "twofold"
+    return 2 / 4**memory.importance
 
 
 @dataclass(frozen=True)
@@ -67,7 +92,6 @@ def judge(
 def _verdict(
     memory: MemoryLine, lines: Sequence[Line], ratings: Sequence[AttributionLine], clock: OracleClock, now: int
 ) -> Verdict:
-    kind = 1 if memory.consolidated else 0
     groups: dict[str, list[tuple[int, AttributionLine]]] = {}
     for row, rating in enumerate(ratings):
         if rating.memory_id == memory.id and rating.at <= now:
@@ -87,10 +111,10 @@ def _verdict(
     at, strength = memory.strength_at or 0, memory.strength
     for when, _, amount in sorted(events):
         when = max(when, at)
-        strength *= 2.0 ** -(clock.age(when, kind) - clock.age(at, kind))
+        strength *= 2.0 ** -(clock.lived(when, memory) - clock.lived(at, memory))
         strength, at = min(1.0, max(0.0, strength + amount)), when
     if now > at:
-        strength *= 2.0 ** -(clock.age(now, kind) - clock.age(at, kind))
+        strength *= 2.0 ** -(clock.lived(now, memory) - clock.lived(at, memory))
     state, protected = memory.temporal_state, memory.pinned
     if memory.temporal_anchor:
         begins = parse_instant(memory.temporal_anchor)

@@ -12,7 +12,7 @@ from consolidator.day.given import When, instant, types_of
 from consolidator.day.place import Place
 from consolidator.day.values import Kept, Page, Stats
 from consolidator.errors import BadInput
-from consolidator.laws.clock import CONSOLIDATED, WORKING
+from consolidator.laws.pace import AGED_BY, Ageing
 from consolidator.laws.strength import strength_at
 from consolidator.laws.temporal import temporal
 from consolidator.recall.recall import insist_on_span
@@ -133,15 +133,14 @@ def _valued(
         return _upcoming(conn, conditions, scope, now=now)
     columns = [memories.c.created_at]
     if order == "strength":
-        columns = [memories.c.strength, memories.c.strength_at, memories.c.consolidated]
+        columns = [memories.c[name] for name in ("strength", "strength_at", *AGED_BY)]
     rows = conn.execute(sa.select(memories.c.key, *columns).where(*conditions)).all()
     if not rows:
         return np.empty(0), np.empty(0, np.int64)
     keys, *rest = (np.array(column) for column in zip(*rows, strict=True))
     if order == "strength":
-        strength, since, consolidated = rest
-        kinds = np.where(consolidated, CONSOLIDATED, WORKING)
-        return -strength_at(clocks.of(scope.key), strength, since, now, kinds), keys
+        strength, since, *aged_by = rest
+        return -strength_at(clocks.of(scope.key), strength, since, now, Ageing(*aged_by)), keys
     return rest[0].astype(np.float64) * (-1 if order == "newest" else 1), keys
 
 

@@ -46,7 +46,7 @@ LINE_COLUMNS = (
     "content", "type", "source", "created_at", "observed_at", "strength", "strength_at", "base_strength", "base_at",
     "consolidated", "pinned", "kept", "temporal_state", "temporal_anchor", "temporal_end", "recurrence",
     "recurrence_start", "expires_at", "valid_until", "status", "archived_at", "archived_because", "superseded_by",
-    "importance", "topics", "trust", "metadata", "fresh", "lives",
+    "importance", "topics", "trust", "metadata", "fresh", "lives", "anew",
 )  # fmt: skip
 
 _NAMES = ("id", "memory_a", "memory_b", "via", "memory_id", "old_id", "new_id", "source_id")
@@ -135,6 +135,7 @@ def _memory_lines(conn: sa.Connection, scope_key: int) -> Iterator[Line]:
             if row.metadata:
                 line["metadata"] = _sorted(row.metadata)
             line["merge_seen"] = None if line.pop("fresh") else True
+            line["anew"] = row.anew or None
             line["lives"] = row.lives and [_life(life) for life in row.lives]
             if row.key in vectors:
                 line["embedding"] = vectors[row.key]
@@ -142,8 +143,9 @@ def _memory_lines(conn: sa.Connection, scope_key: int) -> Iterator[Line]:
 
 
 def _life(life: Sequence[Any]) -> Line:
-    strength, at, consolidated = life
-    return {"strength": strength, "at": format_instant(at), "consolidated": consolidated}
+    strength, at, consolidated, *importance = life
+    line = {"strength": strength, "at": format_instant(at), "consolidated": consolidated}
+    return line | ({"importance": importance[0]} if importance else {})
 
 
 def _sorted(value: Any) -> Any:

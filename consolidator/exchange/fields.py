@@ -11,6 +11,7 @@ import numpy as np
 from consolidator import scopes
 from consolidator.exchange.records import RETRIEVAL_MODES
 from consolidator.instants import canonical_temporal, format_instant, is_date, parse_instant
+from consolidator.laws.pace import LAWS, OFF
 from consolidator.laws.recurrence import validate_recurrence
 
 Check = Callable[[Any], Any]
@@ -176,36 +177,40 @@ def scope(value: Any) -> str:
 
 
 def segments(value: Any) -> tuple[Mapping[str, Any], ...]:
-    """The stretches of a clock, in order of time, each with its slopes in half-lives a night."""
+    """The stretches of a clock, in order of time, each with its slopes in half-lives a night and its law, if any."""
     if not isinstance(value, list):
         raise Unfit("is not a list")
     rows = []
     latest = None
     for index, row in enumerate(value):
         try:
-            if not isinstance(row, dict) or row.keys() != {"from", "working", "consolidated", "association"}:
-                raise Unfit("is not {from, working, consolidated, association}")
+            if not isinstance(row, dict) or row.keys() - {"law"} != {"from", "working", "consolidated", "association"}:
+                raise Unfit("is not {from, working, consolidated, association}, with or without law")
             since = instant(row["from"])
             if latest is not None and since <= latest:
                 raise Unfit(f"{spell(row['from'])} is not later than the one before", ".from")
             latest = since
             slopes = {key: at_least_zero(row[key]) for key in ("working", "consolidated", "association")}
+            law = {"law": one_of(OFF, *LAWS)(row["law"])} if "law" in row else {}
         except ValueError as error:
             raise Unfit(str(error), f"[{index}]{getattr(error, 'below', '')}") from None
-        rows.append({"from": format_instant(since), **slopes})
+        rows.append({"from": format_instant(since), **slopes, **law})
     return tuple(rows)
 
 
 def lives(value: Any) -> list[list[Any]]:
-    """The bases that a memory had before it took others in, each with its time and its clock."""
+    """The bases that a memory had before it took others in, each with its time, its clock and its importance then."""
     if not isinstance(value, list):
         raise Unfit("is not a list")
     rows = []
     for index, row in enumerate(value):
         try:
-            if not isinstance(row, dict) or row.keys() != {"strength", "at", "consolidated"}:
-                raise Unfit("is not {strength, at, consolidated}")
-            rows.append([between(0, 1)(row["strength"]), instant(row["at"]), flag(row["consolidated"])])
+            if not isinstance(row, dict) or row.keys() - {"importance"} != {"strength", "at", "consolidated"}:
+                raise Unfit("is not {strength, at, consolidated}, with or without importance")
+            life = [between(0, 1)(row["strength"]), instant(row["at"]), flag(row["consolidated"])]
+            if "importance" in row:
+                life.append(None if row["importance"] is None else between(0, 1)(row["importance"]))
+            rows.append(life)
         except ValueError as error:
             raise Unfit(str(error), f"[{index}]{getattr(error, 'below', '')}") from None
     return rows

@@ -34,7 +34,8 @@ class ScopeLine:
 class MemoryLine:
     """
     strength_at None: when it is taken in. base_* None: the head. vector: float32, little-endian. merge_seen: whether a
-    merge pass has seen it. lives: its bases before it took others in, [strength, at, consolidated], oldest first.
+    merge pass has seen it. lives: its bases before it took others in, [strength, at, consolidated] and its importance
+    where that was another, oldest first. anew: its head is to be replayed from the base.
     """
 
     line: int
@@ -71,6 +72,7 @@ class MemoryLine:
     vector: bytes | None = None
     merge_seen: bool = False
     lives: list[list[Any]] | None = None
+    anew: bool = False
 
 
 @dataclass(frozen=True, slots=True)

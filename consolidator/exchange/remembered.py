@@ -33,6 +33,7 @@ AS_THEY_ARE = (
     "content", "type", "source", "created_at", "observed_at", "strength", "consolidated", "pinned", "kept", "status",
     "archived_at", "archived_because", "temporal_state", "temporal_anchor", "temporal_end", "recurrence",
     "expires_at", "valid_until", "importance", "topics", "trust", "metadata",
+    "anew",
 )  # fmt: skip
 
 

@@ -73,6 +73,7 @@ SHAPES: Mapping[str, Mapping[str, Field]] = {
         "embedding": Field(fields.embedding),
         "merge_seen": Field(fields.flag),
         "lives": Field(fields.lives),
+        "anew": Field(fields.flag),
     },
     "association": {
         **_scope,

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from consolidator.exchange.rows import links_of, living, plain, scopes_of, stream
 from consolidator.instants import format_instant
 from consolidator.laws.clock import Clock, Rates
+from consolidator.laws.pace import Ageing
 from consolidator.laws.strength import strength_at
 from consolidator.laws.temporal import temporal
 from consolidator.store.clocks import read_clock
@@ -77,7 +78,7 @@ def _memories(conn: sa.Connection, scope: sa.Row[Any, Any, Any], clock: Clock, a
             [row.strength for row in rows],
             [row.strength_at for row in rows],
             as_of,
-            [int(row.consolidated) for row in rows],
+            Ageing.of(rows),
         )
         for row, strength in zip(rows, strengths.tolist(), strict=True):
             yield _memory(row, strength, scope.time_zone, as_of)

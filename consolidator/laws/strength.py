@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from consolidator.laws.clock import Clock
+from consolidator.laws.pace import Ageing
 
 LEARNING_RATE = 0.7
 WORDS_ALONE = 0.5
@@ -28,13 +29,15 @@ def mode_factor(retrieval_modes: set[str | None]) -> float:
     return WORDS_ALONE if "bm25_only" in retrieval_modes and "hybrid" not in retrieval_modes else 1.0
 
 
-def strength_at(clock: Clock, strength: ArrayLike, since: ArrayLike, at: ArrayLike, kind: ArrayLike) -> Floats:
+def strength_at(
+    clock: Clock, strength: ArrayLike, since: ArrayLike, at: ArrayLike, ageing: ArrayLike | Ageing
+) -> Floats:
     """
     A strength or weight of `since` moved to `at`; earlier than `since`: as stored.
 
-    strength: float64[n]; since, at: int64[n] microseconds; kind: int[n], a clock of laws.clock.
+    strength: float64[n]; since, at: int64[n] microseconds; ageing: how the memories age, or for links their clock.
     """
-    elapsed = np.maximum(clock.age(at, kind) - clock.age(since, kind), 0.0)
+    elapsed = np.maximum(clock.lived(at, ageing) - clock.lived(since, ageing), 0.0)
     return np.asarray(strength, np.float64) * np.exp2(-elapsed)
 
 
@@ -76,7 +79,7 @@ def replay(
     clock: Clock,
     strength: ArrayLike,
     since: ArrayLike,
-    kind: ArrayLike,
+    ageing: ArrayLike | Ageing,
     memory: ArrayLike,
     at: ArrayLike,
     amount: ArrayLike,
@@ -85,21 +88,21 @@ def replay(
     Heads after each memory's events, in their order: strength decayed to the event, plus its amount, in [0, 1].
 
     Cadence-free: replaying in two halves equals replaying at once. An event before `since` acts at `since`.
-    strength, since, kind: [m] by memory; memory, at, amount: [n], events ordered by (memory, time).
+    strength, since, ageing: [m] by memory; memory, at, amount: [n], events ordered by (memory, time).
     Returns (strength float64[m], time of the last event or `since` int64[m]).
     """
 
     def reinforce(decayed: Floats, added: Floats) -> Floats:
         return np.clip(decayed + added, 0.0, 1.0)
 
-    return accumulate(clock, strength, since, kind, memory, at, amount, reinforce)
+    return accumulate(clock, strength, since, ageing, memory, at, amount, reinforce)
 
 
 def accumulate(
     clock: Clock,
     value: ArrayLike,
     since: ArrayLike,
-    kind: ArrayLike,
+    ageing: ArrayLike | Ageing,
     owner: ArrayLike,
     at: ArrayLike,
     amount: ArrayLike,
@@ -107,13 +110,13 @@ def accumulate(
 ) -> tuple[Floats, Integers]:
     """The fold under `replay` and under link weights: decay to each event, combine, one event of every owner a pass."""
     value, since = np.array(value, np.float64), np.array(since, np.int64)
-    kind, owner = np.asarray(kind, np.int64), np.asarray(owner, np.int64)
-    amount = np.asarray(amount, np.float64)
+    owner, amount = np.asarray(owner, np.int64), np.asarray(amount, np.float64)
     if not owner.size:
         return value, since
-    kind = np.broadcast_to(kind, value.shape)
+    if not isinstance(ageing, Ageing):
+        ageing = np.broadcast_to(np.asarray(ageing, np.int64), value.shape)
     acting = np.maximum(np.asarray(at, np.int64), since[owner])
-    age, head = clock.age(acting, kind[owner]), clock.age(since, kind)
+    age, head = clock.lived(acting, ageing[owner]), clock.lived(since, ageing)
     starts = np.flatnonzero(np.append(True, np.diff(owner) != 0))
     counts = np.diff(np.append(starts, owner.size))
     for rank in range(int(counts.max())):

@@ -13,7 +13,8 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from consolidator.instants import NIGHT
-from consolidator.laws.clock import CONSOLIDATED, WORKING, Rates
+from consolidator.laws.clock import Rates
+from consolidator.laws.pace import Ageing
 from consolidator.laws.strength import strength_at
 from consolidator.laws.temporal import Temporal, temporal
 from consolidator.recall.choosing import Budget, diversified, fitting
@@ -108,7 +109,7 @@ def ranked(conn: sa.Connection, shelf: Shelf, scope_key: int, asked: Asked) -> t
     rows = [fresh[key] for key in index.keys[kept].tolist()]
     strengths = strength_at(
         clock, [row.strength for row in rows], [row.strength_at for row in rows], asked.now,
-        np.where([row.consolidated for row in rows], CONSOLIDATED, WORKING),
+        Ageing.of(rows),
     )  # fmt: skip
     found = _found(parts, alone, scores, kept, weights)
     found = {name: np.where(answers[kept], part, 0.0) for name, part in found.items()}

@@ -53,16 +53,24 @@ Address = Annotated[str, Field(min_length=1), AfterValidator(_address), Is("a UR
 Tokens = Annotated[int, Field(ge=0)]
 
 
+ByImportance = Literal["off", "twofold", "memory-lancedb-pro", "memory-new"]
+
+
 class Rates(Section):
     """
     What is left of a strength after a night of 24 hours, above 0 and up to 1.
 
-    A changed rate holds from the next night on and rewrites nothing.
+    A changed rate, or law by importance, holds from the next night on and rewrites nothing.
     """
 
     working: Factor = Field(0.906, description="a memory of the day: half is left after 7 nights")
     consolidated: Factor = Field(0.977, description="a memory merged from others: half is left after 30")
     association: Factor = Field(0.9, description="the link between two memories: half is left after 6.6")
+    by_importance: ByImportance = Field(
+        "off",
+        description="half of a memory of the day, of importance 0, 0.5 or 1, is left after: twofold 3.5, 7 or 14 "
+        "nights; memory-lancedb-pro 30, 64 or 134; memory-new 1.6, 23 or 58, by type too (rates multiply these)",
+    )
 
 
 class Embedding(Section):

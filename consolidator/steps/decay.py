@@ -5,6 +5,7 @@ from typing import Any
 
 from consolidator.instants import format_instant
 from consolidator.laws.clock import Clock, Rates
+from consolidator.laws.pace import OFF
 from consolidator.plan import Decision
 
 ClockRow = dict[str, Any]
@@ -32,4 +33,5 @@ def _because(before: ClockRow, clock: Clock, rates: Rates) -> str:
     return ", ".join(filter(None, reasons)) + (
         f"; a night leaves {rates.working:g} of a working strength, {rates.consolidated:g} of a consolidated one, "
         f"{rates.association:g} of a link"
+        + ("" if rates.by_importance == OFF else f", by importance as {rates.by_importance} has it")
     )

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from consolidator.laws.clock import Clock
+from consolidator.laws.pace import Ageing
 from consolidator.laws.strength import LEARNING_RATE, effective, replay, strength_at
 from consolidator.steps.reinforce import Attribution, is_explicit
 
@@ -19,7 +20,7 @@ class Life(NamedTuple):
     """
     A memory from one base to the next: strength and time of the base, which clock, the ratings that it counted.
 
-    sources: the memories that it took in at the beginning.
+    sources: the memories that it took in at the beginning. importance, type: those that it had then.
     """
 
     strength: float
@@ -27,6 +28,8 @@ class Life(NamedTuple):
     kind: int
     ratings: tuple[Attribution, ...] = ()
     sources: tuple[int, ...] = ()
+    importance: float | None = None
+    type: str = ""
 
 
 Lives = Mapping[int, Sequence[Life]]  # by memory, oldest first; the last is the current one
@@ -97,8 +100,9 @@ def _strength(life: Life, base: float, left_out: Collection[str], at: int, clock
     ratings = [one for one in life.ratings if one.message not in left_out]
     index, acting = effective_of(ratings)
     amount = [LEARNING_RATE * ratings[i].confidence * ratings[i].mode for i in index]
-    heads, since = replay(clock, [base], [life.at], [life.kind], np.zeros(len(index), np.int64), acting, amount)
-    return float(strength_at(clock, heads, since, at, [life.kind])[0])
+    ageing = Ageing([life.kind], [life.importance], [life.type])
+    heads, since = replay(clock, [base], [life.at], ageing, np.zeros(len(index), np.int64), acting, amount)
+    return float(strength_at(clock, heads, since, at, ageing)[0])
 
 
 def effective_of(ratings: Sequence[Attribution]) -> tuple[list[int], list[int]]:

@@ -38,7 +38,6 @@ class Member(NamedTuple):
     observed_at: int
     valid_until: int | None
     superseded_by: int | None
-    importance: float | None
     topics: Sequence[str] | None
     trust: float | None
     metadata: Mapping[str, Any] | None
@@ -109,8 +108,10 @@ def _inherited(
     expiries = [one.memory.expires_at for one in living]
     known = target if isinstance(target, Member) else None
     anchored = known if known and known.memory.temporal_anchor else _latest_anchored(group)
+    importance = max((one.memory.importance for one in group if one.memory.importance is not None), default=None)
     row = (known or anchored).memory._replace(
         key=target.key,
+        importance=importance,
         consolidated=True,
         pinned=any(one.memory.pinned for one in group),
         kept=False,
@@ -121,7 +122,8 @@ def _inherited(
         expires_at=None if None in expiries else max(at for at in expiries if at is not None),
     )
     own = current[group.index(known)] if known else None
-    if known is None or not known.memory.consolidated or own != best:
+    other_pace = bool(clock.laws) and known is not None and known.memory.importance != importance
+    if known is None or not known.memory.consolidated or own != best or other_pace:
         row = row._replace(base_strength=best, base_at=now, strength=best, strength_at=now)
     if known is None or anchored is not known or known.memory.status != "active":
         given = anchored.memory
@@ -135,12 +137,10 @@ def _inherited(
             protected_until=found.protected_until,
         )
     row = row._replace(fades_age=float(fading_ages(clock, [row])[0]))
-    importance = [one.importance for one in group if one.importance is not None]
     trust = [one.trust for one in group if one.trust is not None]
     topics = [*(known.topics or () if known else ()), *(topic for one in group for topic in one.topics or ())]
     beside = {
         "observed_at": group[-1].observed_at,
-        "importance": max(importance, default=None),
         "trust": min(trust, default=None),
         "topics": list(dict.fromkeys(topics)) or None,
     }
@@ -175,10 +175,10 @@ def _write(
         "id": new.id,
         "scope_key": scope_key,
         "content": new.content,
-        "type": group[-1].type,
         "source": "consolidation",
         "created_at": now,
         **columns,
+        "type": group[-1].type,
         **beside,
         "superseded_by": None,
         "valid_until": None,
@@ -213,7 +213,8 @@ def _absorb(
             before[name], after[name] = known, value
     if "base_at" in after or "base_strength" in after:
         before["lives"] = target.lives
-        after["lives"] = [*(target.lives or ()), [was.base_strength, was.base_at, was.consolidated]]
+        other = [was.importance] if was.importance != row.importance else []
+        after["lives"] = [*(target.lives or ()), [was.base_strength, was.base_at, was.consolidated, *other]]
     if target.fresh:
         before["fresh"], after["fresh"] = True, False
     if target.alias is not None:

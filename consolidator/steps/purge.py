@@ -13,6 +13,7 @@ import numpy as np
 
 from consolidator.laws.association import Pair, Shown, pairs, shown, strengthen
 from consolidator.laws.clock import Clock
+from consolidator.laws.pace import Ageing
 from consolidator.laws.strength import LEARNING_RATE, replay
 from consolidator.steps.associate import Exposure, Head, is_based, start_of
 from consolidator.steps.lives import effective_of
@@ -145,7 +146,7 @@ def purge_ratings(
         clock,
         [memory.base_strength],
         [memory.base_at],
-        [memory.kind],
+        Ageing.of([memory]),
         np.zeros(len(going), np.int64),
         [when for _, when in going],
         amount,

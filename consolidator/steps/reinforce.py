@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from consolidator.laws.clock import Clock
+from consolidator.laws.pace import Ageing
 from consolidator.laws.strength import EXPLICIT, LEARNING_RATE, effective, replay
 from consolidator.plan import Decision, Events
-from consolidator.steps.rows import Memories, Memory, change, fading_ages, kinds, strengths
+from consolidator.steps.rows import Memories, Memory, change, fading_ages, strengths
 
 
 class Attribution(NamedTuple):
@@ -43,8 +44,8 @@ def reinforce(
     The head of each rated memory is the replay of its effective attributions in order of time.
 
     attributions: by memory, the new ones; all of them where one is late, corrects another, or the memory is in
-    `rewritten` (its head lies where the clock's past has changed): such memories are replayed from their base. bases:
-    of memories whose base itself is another now.
+    `rewritten` (its head lies where the clock's past has changed, or how fast it ages has): such memories are replayed
+    from their base. bases: of memories whose base itself is another now.
     Returns the decisions and the memories as they then are.
     """
     rated = sorted(attributions)
@@ -64,14 +65,15 @@ def reinforce(
         if based[i].base_strength != row.base_strength:
             head["base_strength"] = based[i].base_strength
         same = all(getattr(row, name) == value for name, value in head.items())
-        if same and not (row.kept or row.spared):
+        if same and not (row.kept or row.spared or row.anew):
             if fresh:
                 decisions.append(
                     Decision("reinforce", "seen", "", (), None, None, None, "already in the strength", events=events)
                 )
             continue
-        because = _because(fresh, whole[i], before[i], after[i])
+        because = _because(fresh, whole[i], before[i], after[i], row)
         touched = {"kept": False, "spared": False} if fresh and (row.kept or row.spared) else {}
+        touched |= {"anew": False} if row.anew else {}
         decision, changed[row.key] = change(
             row, "reinforce", "reinforced", because, events=events, fades_age=ages[i], **head, **touched
         )
@@ -108,15 +110,16 @@ def _replay(
         clock,
         [row.base_strength if anew else row.strength for row, anew in zip(rows, whole, strict=True)],
         [row.base_at if anew else row.strength_at for row, anew in zip(rows, whole, strict=True)],
-        kinds(rows),
+        Ageing.of(rows),
         memory[chosen],
         at,
         amount,
     )
 
 
-def _because(fresh: Sequence[Attribution], whole: bool, before: float, after: float) -> str:
+def _because(fresh: Sequence[Attribution], whole: bool, before: float, after: float, row: Memory) -> str:
     counts = Counter(one.evidence for one in fresh)
-    evidence = ", ".join(f"{count} {name}" for name, count in sorted(counts.items())) or "the clock's past changed"
+    other = "its importance or type changed" if row.anew else "the clock's past changed"
+    evidence = ", ".join(f"{count} {name}" for name, count in sorted(counts.items())) or other
     anew = "; replayed from its base" if whole else ""
     return f"{evidence}{anew}: strength {before:.3f} -> {after:.3f}"

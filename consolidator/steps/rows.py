@@ -7,12 +7,17 @@ import numpy as np
 
 from consolidator.laws.clock import CONSOLIDATED, WORKING, Clock
 from consolidator.laws.fading import FADED, fades_age
+from consolidator.laws.pace import Ageing
 from consolidator.laws.strength import Floats, Integers, strength_at
 from consolidator.plan import Decision, Events
 
 
 class Memory(NamedTuple):
-    """A memory's row, without its text. `fades_age` is None until a night has seen it."""
+    """
+    A memory's row, without its text. `fades_age` is None until a night has seen it.
+
+    anew: how fast it ages has changed since its head was made, which is to be replayed from the base.
+    """
 
     key: int
     revision: int
@@ -36,6 +41,9 @@ class Memory(NamedTuple):
     fades_age: float | None
     shifts_at: int | None
     protected_until: int | None
+    importance: float | None
+    type: str
+    anew: bool
 
     @property
     def kind(self) -> int:
@@ -70,17 +78,18 @@ def kinds(memories: Iterable[Memory]) -> Integers:
 
 
 def fading_ages(clock: Clock, memories: Iterable[Memory]) -> Floats:
-    """The age at which each memory fades, float64[n]."""
+    """The age of its clock at which each memory fades under the law that is in force, float64[n]."""
     rows = list(memories)
-    ages = clock.age(np.array([row.strength_at for row in rows], np.int64), kinds(rows))
-    return fades_age(ages, [row.strength for row in rows], floor=FADED)
+    how = Ageing.of(rows)
+    lived = clock.lived(np.array([row.strength_at for row in rows], np.int64), how)
+    return clock.age_at(fades_age(lived, [row.strength for row in rows], floor=FADED), how)
 
 
 def strengths(clock: Clock, memories: Iterable[Memory], now: int) -> Floats:
     """The strength of each memory at `now`, float64[n]."""
     rows = list(memories)
     since = np.array([row.strength_at for row in rows], np.int64)
-    return strength_at(clock, [row.strength for row in rows], since, now, kinds(rows))
+    return strength_at(clock, [row.strength for row in rows], since, now, Ageing.of(rows))
 
 
 def change(

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from consolidator.instants import format_instant, parse_instant
 from consolidator.laws.clock import PAUSE_AFTER, Clock, Rates, Segment, from_segments, observe
+from consolidator.laws.pace import OFF
 from consolidator.store.arrivals import arrivals
 from consolidator.store.segments import SegmentRow, segment_rows, write_segments
 from consolidator.store.tables import WAITING, attributions, exposures, scopes
@@ -22,7 +23,10 @@ def load_clock(conn: sa.Connection, scope_key: int) -> Clock:
         )
     ).one()
     return from_segments(
-        [Segment(at, (one, two, three), paused) for at, one, two, three, paused in segment_rows(conn, scope_key)],
+        [
+            Segment(at, (one, two, three), paused, law)
+            for at, one, two, three, paused, law in segment_rows(conn, scope_key)
+        ],
         epoch=epoch,
         first=first,
         last=last,
@@ -45,7 +49,8 @@ def waiting_activity(conn: sa.Connection, scope_key: int, *, now: int) -> NDArra
 
 def as_rows(clock: Clock) -> list[SegmentRow]:
     """A clock as the rows that store it."""
-    return [(segment.from_at, *segment.slopes, segment.paused) for segment in clock.segments(open_pause=False)]
+    segments = clock.segments(open_pause=False)
+    return [(segment.from_at, *segment.slopes, segment.paused, segment.law) for segment in segments]
 
 
 def segments_of(conn: sa.Connection, scope_key: int, *, now: int, rates: Rates) -> list[dict[str, Any]]:
@@ -60,6 +65,7 @@ def segments_of(conn: sa.Connection, scope_key: int, *, now: int, rates: Rates) 
                     strict=True,
                 )
             ),
+            **({} if segment.law == OFF else {"law": segment.law}),
         }
         for segment in read_clock(conn, scope_key, now=now, rates=rates).segments()
     ]
@@ -74,7 +80,7 @@ def adopt_segments(conn: sa.Connection, scope_key: int, segments: Sequence[Mappi
         slopes = (float(line["working"]), float(line["consolidated"]), float(line["association"]))
         paused = slopes == (0.0, 0.0, 0.0)
         nominal = slopes if not paused or not rows else rows[-1].slopes
-        rows.append(Segment(parse_instant(line["from"]), nominal, paused))
+        rows.append(Segment(parse_instant(line["from"]), nominal, paused, line.get("law", OFF)))
     first, last = rows[0].from_at, rows[-1].from_at
     while rows[-1].paused and len(rows) > 1:
         last = rows.pop().from_at - PAUSE_AFTER

@@ -19,6 +19,7 @@ from consolidator.steps.rows import Memory
 from consolidator.store.aliases import members, resolve
 from consolidator.store.engine import keyed
 from consolidator.store.tables import (
+    ANEW,
     EXPIRING,
     FADABLE,
     REVIVABLE,
@@ -62,11 +63,12 @@ def memories_by_key(conn: sa.Connection, keys: Iterable[int], *, now: int) -> di
 
 
 def memories_due(conn: sa.Connection, scope_key: int, clock: Clock, *, now: int) -> dict[int, Memory]:
-    """Memories that no night has seen, or that fade, revive, expire or shift by `now`."""
+    """Memories that no night has seen, whose pace has changed, or that fade, revive, expire or shift by `now`."""
     of_scope = memories.c.scope_key == scope_key
     unprotected = sa.or_(memories.c.protected_until.is_(None), memories.c.protected_until <= now)
     due = [
         sa.and_(UNSCHEDULED, memories.c.base_at <= now),
+        sa.and_(ANEW, memories.c.base_at <= now),
         sa.and_(EXPIRING, memories.c.expires_at <= now),
         sa.and_(SHIFTING, memories.c.shifts_at <= now),
     ]
@@ -79,6 +81,12 @@ def memories_due(conn: sa.Connection, scope_key: int, clock: Clock, *, now: int)
     for condition in due:
         found |= _memories(conn, sa.select(*_MEMORY).where(of_scope, condition), now)
     return found
+
+
+def memories_of_importance(conn: sa.Connection, scope_key: int, *, now: int) -> dict[int, Memory]:
+    """All memories of a scope whose importance is known: it is read through."""
+    known = sa.and_(memories.c.scope_key == scope_key, memories.c.importance.is_not(None))
+    return _memories(conn, sa.select(*_MEMORY).where(known), now)
 
 
 def memories_outside(conn: sa.Connection, scope_key: int, before: int, after: int, *, now: int) -> dict[int, Memory]:

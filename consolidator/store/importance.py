@@ -2,14 +2,14 @@
 What a memory ages by: its importance and its type, set from outside of the night.
 
 Under a law by importance (see laws/pace.py) the strength of a memory is the replay from its base at the pace of what it
-is now. So where such a law is or was in force, the next night replays the memory, and derives anew when it fades.
+is now. So where such a law is or was in force, the next night replays the memory and derives anew when it fades.
 """
 
 from typing import Any
 
 import sqlalchemy as sa
 
-from consolidator.store.tables import clock_segments, memories
+from consolidator.store.tables import NO_LAW, clock_segments, memories
 
 
 def set_importance(conn: sa.Connection, key: int, importance: float | None) -> bool:
@@ -23,7 +23,7 @@ def set_type(conn: sa.Connection, key: int, kind: str) -> bool:
 
 
 def _set(conn: sa.Connection, key: int, column: sa.Column[Any], value: Any) -> bool:
-    paced = sa.exists().where(clock_segments.c.scope_key == memories.c.scope_key, clock_segments.c.law != "off")
+    paced = sa.exists().where(clock_segments.c.scope_key == memories.c.scope_key, clock_segments.c.law != NO_LAW)
     done = conn.execute(
         sa.update(memories)
         .where(memories.c.key == key, column.is_distinct_from(value))
@@ -31,7 +31,6 @@ def _set(conn: sa.Connection, key: int, column: sa.Column[Any], value: Any) -> b
             {
                 column.name: value,
                 "anew": sa.or_(memories.c.anew, paced),
-                "fades_age": sa.case((paced, None), else_=memories.c.fades_age),
                 "revision": memories.c.revision + 1,
             }
         )

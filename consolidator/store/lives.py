@@ -41,11 +41,13 @@ def lives_of(conn: sa.Connection, keys: Iterable[int]) -> dict[int, list[Life]]:
         ask = {source for _, source, _ in found} - known
     ratings = _ratings(conn, known)
     table = keyed(conn, key=sorted(known))
-    columns = [memories.c[name] for name in ("key", "base_strength", "base_at", "consolidated", "lives")]
+    names = ("key", "base_strength", "base_at", "consolidated", "importance", "type", "lives")
+    columns = [memories.c[name] for name in names]
     told: dict[int, list[Life]] = {}
     for row in conn.execute(sa.select(*columns).join(table, memories.c.key == table.c.key)):
-        before = [tuple(life) for life in row.lives or ()]
-        bases = [*((*life, life[1]) for life in before), (row.base_strength, row.base_at, row.consolidated, None)]
+        current = (row.base_strength, row.base_at, row.consolidated, row.importance)
+        before = [(*life, row.importance)[:4] for life in row.lives or ()]
+        bases = [*((*life, life[1]) for life in before), (*current, None)]
         told[row.key] = [
             Life(
                 strength,
@@ -53,8 +55,10 @@ def lives_of(conn: sa.Connection, keys: Iterable[int]) -> dict[int, list[Life]]:
                 CONSOLIDATED if consolidated else WORKING,
                 tuple(ratings.get((row.key, based_at), ())),
                 tuple(sorted(source for source, when in sources.get(row.key, ()) if when == at)),
+                importance,
+                row.type,
             )
-            for strength, at, consolidated, based_at in bases
+            for strength, at, consolidated, importance, based_at in bases
         ]
     return told
 

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from consolidator.laws.association import Pair
 from consolidator.laws.clock import Clock
+from consolidator.laws.pace import AGED_BY, Ageing
 from consolidator.laws.strength import strength_at
 from consolidator.merging.texts import Text
 from consolidator.plan import ScopePlan, members_hash
@@ -107,7 +108,7 @@ def keys_of(conn: sa.Connection, scope_key: int, ids: Iterable[str]) -> dict[str
     return dict(conn.execute(query.where(identities.c.scope_key == scope_key)).all())
 
 
-_LOOKED_AT = ("type", "fresh", "status", "kept", "spared", "base_at", "strength_at", "created_at")
+_LOOKED_AT = ("type", "fresh", "status", "kept", "spared", "anew", "base_at", "strength_at", "created_at")
 
 
 def _lookable(rows: Overlay, scope_key: int, keys: Collection[int], *, now: int) -> dict[int, tuple[str, bool]]:
@@ -136,7 +137,7 @@ def renamed(conn: sa.Connection, keys: Collection[int]) -> set[int]:
 def may_merge(row: Mapping[str, Any], *, now: int) -> bool:
     """Whether a memory's row, whole or in its columns of use here, may be a member of a merge at `now`."""
     due = row["base_at"] <= now and row["strength_at"] <= now
-    return row["status"] == "active" and due and not (row["kept"] or row["spared"])
+    return row["status"] == "active" and due and not (row["kept"] or row["spared"] or row["anew"])
 
 
 def texts(
@@ -150,7 +151,8 @@ def texts(
     conn = rows.conn
     columns = (
         "key", "content", "type", "observed_at", "created_at", "strength", "strength_at", "base_at", "consolidated",
-        "status", "kept", "spared", "temporal_anchor", "temporal_end", "recurrence", "recurrence_start", "source",
+        "importance", "status", "kept", "spared", "anew", "temporal_anchor", "temporal_end", "recurrence",
+        "recurrence_start", "source",
     )  # fmt: skip
     query = (
         sa.select(*(memories.c[name] for name in columns), identities.c.hash)
@@ -175,7 +177,7 @@ def texts(
         [row["strength"] for row in found],
         [row["strength_at"] for row in found],
         now,
-        [int(row["consolidated"]) for row in found],
+        Ageing(*([row[name] for row in found] for name in AGED_BY)),
     ).tolist()
     told = [
         Text(

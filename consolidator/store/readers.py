@@ -13,8 +13,9 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from consolidator.instants import format_instant
-from consolidator.laws.clock import ASSOCIATION, CONSOLIDATED, WORKING, Clock, Rates
+from consolidator.laws.clock import ASSOCIATION, Clock, Rates
 from consolidator.laws.fading import DEAD
+from consolidator.laws.pace import AGED_BY, Ageing
 from consolidator.laws.strength import strength_at
 from consolidator.laws.temporal import temporal
 from consolidator.scopes import parse_scope
@@ -69,18 +70,16 @@ def strongest(
     keys: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
     strengths: list[NDArray[np.float64]] = [np.empty(0)]
     for scope in scopes:
-        query = sa.select(memories.c.key, memories.c.strength, memories.c.strength_at, memories.c.consolidated).where(
-            memories.c.scope_key == scope.key
-        )
+        columns = (memories.c[name] for name in ("key", "strength", "strength_at", *AGED_BY))
+        query = sa.select(*columns).where(memories.c.scope_key == scope.key)
         if status is not None:
             query = query.where(memories.c.status == status)
         if kind is not None:
             query = query.where(memories.c.type == kind)
         for rows in conn.execute(query).partitions(ROWS_AT_ONCE):
-            key, strength, since, consolidated = zip(*rows, strict=True)
-            kinds = np.where(consolidated, CONSOLIDATED, WORKING)
+            key, strength, since, *aged_by = zip(*rows, strict=True)
             keys.append(np.array(key, np.int64))
-            strengths.append(strength_at(clocks.of(scope.key), strength, since, now, kinds))
+            strengths.append(strength_at(clocks.of(scope.key), strength, since, now, Ageing(*aged_by)))
             if len(keys) > 20:
                 keys, strengths = _best(keys, strengths, limit)
     (best,), _ = _best(keys, strengths, limit)
@@ -112,8 +111,8 @@ def memory_documents(
 
 
 def _memory(row: sa.RowMapping, scope: Scope, clocks: Clocks, *, now: int) -> dict[str, Any]:
-    kind = CONSOLIDATED if row["consolidated"] else WORKING
-    strength = strength_at(clocks.of(scope.key), row["strength"], row["strength_at"], now, kind)
+    ageing = Ageing(*([row[name]] for name in AGED_BY))
+    strength = strength_at(clocks.of(scope.key), row["strength"], row["strength_at"], now, ageing)[0]
     state = temporal(
         row["temporal_state"],
         row["temporal_anchor"],

@@ -104,6 +104,8 @@ def _changed_rows(conn: sa.Connection, part: ScopePlan) -> set[Hashable]:
             expected.setdefault((table, row), revision)
         if decision.table in ("memories", "associations"):
             expected.setdefault((decision.table, decision.row), decision.revision)
+    for key, revision in part.paced.items():
+        expected.setdefault(("memories", (key,)), revision)
     current: dict[tuple[str, Row], int] = {}
     keys = [row[0] for table, row in expected if table == "memories"]
     found = keyed(conn, key=keys)

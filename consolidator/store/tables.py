@@ -37,6 +37,8 @@ DIRECT = sa.text("NOT inferred")
 INFERRED = sa.text("inferred")
 TO_SEND = sa.text("next_at IS NOT NULL")
 FRESH = sa.text("fresh")
+ANEW = sa.text("anew")
+NO_LAW = "off"
 OPEN = sa.text("verdict IN ('waiting', 'rejected')")
 UNDER_WAY = sa.text("ended_at IS NULL")
 UNWANTED = sa.text("unwanted")
@@ -90,7 +92,7 @@ clock_segments = sa.Table(
     sa.Column("consolidated", sa.Double, nullable=False),
     sa.Column("association", sa.Double, nullable=False),
     _flag("paused"),
-    sa.Column("law", sa.Text, nullable=False, server_default="off", comment="of half-lives by importance"),
+    sa.Column("law", sa.Text, nullable=False, server_default=NO_LAW, comment="of half-lives by importance"),
 )
 
 identities = sa.Table(
@@ -166,6 +168,7 @@ memories = sa.Table(
     sa.Index("ix_memories_unscheduled", "scope_key", "base_at", **_where(UNSCHEDULED)),
     sa.Index("ix_memories_status", "scope_key", "status"),
     sa.Index("ix_memories_fresh", "scope_key", "status", **_where(FRESH)),
+    sa.Index("ix_memories_anew", "scope_key", **_where(ANEW)),
 )
 
 associations = sa.Table(

@@ -22,6 +22,8 @@ def upgrade() -> None:
             comment="how fast it ages has changed: the head is to be replayed from the base",
         ),
     )
+    anew = sa.text("anew")
+    op.create_index("ix_memories_anew", "memories", ["scope_key"], sqlite_where=anew, postgresql_where=anew)
 
 
 def downgrade() -> None:

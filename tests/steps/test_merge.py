@@ -104,7 +104,8 @@ def test_one_that_stays_is_never_worth_less(group: list[Member]) -> None:
     stays = row.consolidated and current(target) == best
     assert ("base_at" in after and "lives" in after) == (not stays) or row.base_at == NOW
     if "lives" in after:
-        assert after["lives"][-1] == [row.base_strength, row.base_at, row.consolidated]
+        other = [row.importance] if "importance" in after else []
+        assert after["lives"][-1] == [row.base_strength, row.base_at, row.consolidated, *other]
     assert {one.row[0] for one in others} == {one.key for one in group[1:]}
     assert "content" not in after
     assert set(first.before or ()) == set(after)
