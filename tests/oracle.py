@@ -66,6 +66,11 @@ def pace(rates: Rates, memory: MemoryLine) -> float:
     return 2 / 4**memory.importance
 
 
+def memory_of(importance: float | None, kind: str, *, consolidated: bool = False) -> MemoryLine:
+    """A memory of which no more is told."""
+    return MemoryLine(0, "{}", "", "", kind, 0, importance=importance, consolidated=consolidated)
+
+
 @dataclass(frozen=True)
 class Verdict:
     """strength at the moment asked, and whether the memory is active."""
