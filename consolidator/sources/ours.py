@@ -9,8 +9,9 @@ import numpy as np
 import sqlalchemy as sa
 
 from consolidator.embedding.choose import kept_as
-from consolidator.laws.clock import ASSOCIATION, CONSOLIDATED, WORKING, Rates
+from consolidator.laws.clock import ASSOCIATION, Rates
 from consolidator.laws.fading import DEAD
+from consolidator.laws.pace import AGED_BY, Ageing
 from consolidator.laws.strength import strength_at
 from consolidator.laws.temporal import temporal
 from consolidator.sources.planned import Agenda
@@ -85,7 +86,7 @@ class Teller:
                 [row["strength"] for row in rows],
                 [row["strength_at"] for row in rows],
                 self.now,
-                [CONSOLIDATED if row["consolidated"] else WORKING for row in rows],
+                Ageing(*([row[name] for row in rows] for name in AGED_BY)),
             )
             for row, strength in zip(rows, strengths.tolist(), strict=True):
                 told[row["key"]] = Told(_ours(row, strength, self.now), row["revision"])

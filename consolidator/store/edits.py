@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from consolidator.exchange.records import MemoryLine
 from consolidator.store.aliases import UPDATED
 from consolidator.store.engine import keyed
+from consolidator.store.importance import age_otherwise
 from consolidator.store.tables import aliases, memories
 
 GONE = "gone"
@@ -91,18 +92,21 @@ def retell(conn: sa.Connection, told: Mapping[int, MemoryLine]) -> None:
     asked = keyed(conn, key=[*told])
     names = (*_TOLD, *_ANCHORED, "pinned", "fresh")
     query = sa.select(memories.c.key, *(memories.c[name] for name in names))
-    rows = []
+    rows, aged = [], []
     for row in conn.execute(query.join(asked, asked.c.key == memories.c.key)).mappings():
         before = {name: row[name] for name in names}
         after = before | _said(told[row["key"]], row["temporal_anchor"])
         after["fresh"] = before["fresh"] or after["type"] != before["type"]
         if after != before:
             rows.append({"this": row["key"], **{f"new_{name}": value for name, value in after.items()}})
+        if any(after[name] != before[name] for name in ("importance", "type")):
+            aged.append(row["key"])
     if rows:
         values = {name: sa.bindparam(f"new_{name}", type_=memories.c[name].type) for name in names}
         revised = {"fades_age": None, "revision": memories.c.revision + 1}
         this = memories.c.key == sa.bindparam("this")
         conn.execute(sa.update(memories).where(this).values(**values, **revised), rows)
+    age_otherwise(conn, aged)
 
 
 def _said(line: MemoryLine, anchor: str | None) -> dict[str, Any]:

@@ -5,10 +5,12 @@ Under a law by importance (see laws/pace.py) the strength of a memory is the rep
 is now. So where such a law is or was in force, the next night replays the memory and derives anew when it fades.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import sqlalchemy as sa
 
+from consolidator.store.engine import keyed
 from consolidator.store.tables import NO_LAW, clock_segments, memories
 
 
@@ -22,17 +24,17 @@ def set_type(conn: sa.Connection, key: int, kind: str) -> bool:
     return _set(conn, key, memories.c.type, kind)
 
 
-def _set(conn: sa.Connection, key: int, column: sa.Column[Any], value: Any) -> bool:
+def age_otherwise(conn: sa.Connection, keys: Iterable[int]) -> None:
+    """Whoever has changed the importance or the type of memories says so here; their revisions count that already."""
+    asked = keyed(conn, key=sorted({*keys}))
     paced = sa.exists().where(clock_segments.c.scope_key == memories.c.scope_key, clock_segments.c.law != NO_LAW)
-    done = conn.execute(
-        sa.update(memories)
-        .where(memories.c.key == key, column.is_distinct_from(value))
-        .values(
-            {
-                column.name: value,
-                "anew": sa.or_(memories.c.anew, paced),
-                "revision": memories.c.revision + 1,
-            }
-        )
-    )
-    return bool(done.rowcount)
+    conn.execute(sa.update(memories).where(memories.c.key.in_(sa.select(asked.c.key)), paced).values(anew=True))
+
+
+def _set(conn: sa.Connection, key: int, column: sa.Column[Any], value: Any) -> bool:
+    other = sa.and_(memories.c.key == key, column.is_distinct_from(value))
+    changed = {column.name: value, "revision": memories.c.revision + 1}
+    if not conn.execute(sa.update(memories).where(other).values(changed)).rowcount:
+        return False
+    age_otherwise(conn, [key])
+    return True

@@ -3,17 +3,16 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import sqlalchemy as sa
 
 from consolidator.conditions import Conditions
-from consolidator.laws.clock import CONSOLIDATED, WORKING
+from consolidator.laws.pace import AGED_BY, Ageing
 from consolidator.laws.strength import strength_at
 from consolidator.store.find import Found, Scope
 from consolidator.store.readers import ROWS_AT_ONCE, Clocks
 from consolidator.store.tables import identities, memories
 
-_COLUMNS = ("key", "content", "status", "topics", "strength", "strength_at", "consolidated")
+_COLUMNS = ("key", "content", "status", "topics", "strength", "strength_at", *AGED_BY)
 
 
 def matching(
@@ -34,9 +33,8 @@ def _of_scope(
         .order_by(memories.c.created_at, memories.c.key)
     )
     for rows in conn.execute(query).partitions(ROWS_AT_ONCE):
-        kinds = np.where([row.consolidated for row in rows], CONSOLIDATED, WORKING)
         since = [row.strength_at for row in rows]
-        strengths = strength_at(clocks.of(scope.key), [row.strength for row in rows], since, now, kinds)
+        strengths = strength_at(clocks.of(scope.key), [row.strength for row in rows], since, now, Ageing.of(rows))
         for row, strength in zip(rows, strengths, strict=True):
             if _holds(row, float(strength), conditions):
                 yield Found(row.key, row.hash, scope, row.content, row.status)

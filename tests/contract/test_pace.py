@@ -16,6 +16,7 @@ from consolidator.night import plan_night
 from consolidator.steps.rows import Memory, fading_ages
 from consolidator.store.care import pin
 from consolidator.store.clocks import load_clock
+from consolidator.store.edits import retell
 from consolidator.store.engine import Store, open_store
 from consolidator.store.find import find_memories
 from consolidator.store.importance import set_importance, set_type
@@ -24,6 +25,7 @@ from consolidator.store.tables import clock_segments, identities, memories
 from consolidator.store.undo import undo_run
 from tests import lives
 from tests.lives import Line, apply, day, exported, memory, name, rated, shown, take
+from tests.oracle import memory_of
 
 NEW, LANCEDB, TWOFOLD = (Rates(by_importance=law) for law in ("memory-new", "memory-lancedb-pro", "twofold"))
 TEXTS = {"the key is under the pot": 0.0, "tea, not coffee": 0.5, "allergic to nuts": 1.0, "nobody knows": None}
@@ -133,11 +135,11 @@ def test_a_turn_that_late_news_moves_moves_what_follows_from_it(store: Store) ->
         assert strengths(store, 21, LANCEDB)[text] == pytest.approx(2 ** -(paused_at * slope)), value
 
 
-@pytest.mark.parametrize("what", ["importance", "type"])
+@pytest.mark.parametrize("what", ["importance", "type", "told by others"])
 def test_another_importance_is_as_if_it_had_always_been(store: Store, tmp_path: Path, what: str) -> None:
     """The next night replays the memory at its new pace; also its head, which ratings had moved at the old one."""
     take(store, a_week(), at=7)
-    other = {"importance": 0.1} if what == "importance" else {"type": "observation"}
+    other = {"type": "observation"} if what == "type" else {"importance": 0.1}
     text = "allergic to nuts"
     with open_store(f"sqlite:///{tmp_path}/other.db", mode="create") as always:
         take(always, [line | other if line.get("content") == text else line for line in a_week()], at=7)
@@ -147,7 +149,10 @@ def test_another_importance_is_as_if_it_had_always_been(store: Store, tmp_path: 
         assert strengths(store, 5, NEW)[text] != pytest.approx(strengths(always, 5, NEW)[text])
         with store.write() as conn:
             key = row(store, text).key
-            assert set_importance(conn, key, 0.1) if what == "importance" else set_type(conn, key, "observation")
+            if what == "told by others":
+                retell(conn, {key: memory_of(0.1, "fact")})
+            else:
+                assert set_importance(conn, key, 0.1) if what == "importance" else set_type(conn, key, "observation")
         result = lives.night(store, 5 + 1e-6, rates=NEW)
         (decision,) = result.plan.scopes[0].decisions
         assert decision.because.startswith("its importance or type changed; replayed from its base: strength 0.")
