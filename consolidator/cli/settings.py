@@ -37,13 +37,13 @@ def check(ctx: typer.Context, json: JsonOption = False) -> None:
     reading = _read(file)
     session = Session(options.store, reading.settings, file)
     problems, means = _means(reading.settings)
-    problems += unusable(reading.settings.channels)
+    problems += [*unusable(reading.settings.channels), *_sources(reading.settings)]
     if problems:
         raise BadSettings(f"{file}: {problem}" for problem in problems)
     due = duties(reading.settings, local_zone())
     now = clock()
     shown = masked(reading.settings, reading.sources)
-    notes = (*reading.notes, *_places(reading.settings), *_salience(session))
+    notes = (*reading.notes, *_places(reading.settings), *_salience(session), *_vectors(reading.settings))
     if json:
         jobs = {name: _next(due[name], now) if name in due else None for name in JOB_NAMES}
         emit_json(
@@ -163,6 +163,30 @@ def _salience(session: Session) -> Iterator[str]:
     problem = read_salience(session.salience_file).problem
     if problem:
         yield f"salience: {problem}"
+
+
+def _sources(settings: "Settings") -> Iterator[str]:
+    """What keeps a source from being opened here."""
+    from consolidator.sources.choose import parse_source
+
+    for name, source in settings.sources.items():
+        try:
+            parse_source(source.url)
+        except BadInput as error:
+            yield f"sources.{name}.url: {error}"
+        if source.mapping and not Path(source.mapping).is_file():
+            yield f"sources.{name}.mapping: there is no file {source.mapping}"
+
+
+def _vectors(settings: "Settings") -> Iterator[str]:
+    """Sources in which new records get no vectors, for nothing here makes those that they hold."""
+    from consolidator.embedding.choose import embedder_of, kept_as, spell
+
+    choice = embedder_of(settings.embedding, None, os.environ)
+    for name, source in settings.sources.items():
+        if source.model and choice.model != kept_as(source.model):
+            own = spell(choice.model) if choice.model else "none"
+            yield f"sources.{name}.model: {source.model} is not the embedder's, {own}: new texts get no vectors there"
 
 
 def _why_off(name: str, settings: "Settings") -> str:

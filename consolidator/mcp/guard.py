@@ -25,8 +25,8 @@ _REALM = 'Bearer realm="consolidator"'
 class Guard:
     """
     An ASGI application behind its door. tokens: of which one has to be sent, each with the agent that it is of, None
-    for that of none; without any, nothing. hosts: names by which the server may be asked, besides those of this machine;
-    addresses that are numbers may always.
+    for that of none; without any, nothing. hosts: names by which the server may be asked, besides those of this
+    machine; addresses that are numbers may always.
 
     The application hears in its scope, under AGENT, whose token it was.
     """

@@ -97,7 +97,7 @@ def _masked(value: Any, path: Path, sources: Mapping[Path, Elsewhere]) -> Any:
     source = sources.get(path)
     if source and source.file is None and any(_SECRET_NAME.search(name) for name in source.names):
         return re.sub(r":-[^}]*", f":-{HIDDEN}", without_password(source.written))
-    if (path[-2:-1] == ("scopes",) and isinstance(path[-1], int)) or path[-1:] == ("scope",):
+    if (path[-2:-1] == ("scopes",) and isinstance(path[-1], int)) or (value and path[-1:] == ("scope",)):
         return _seen(spell(value), path)
     return _seen(value, path) if isinstance(value, str) else value
 

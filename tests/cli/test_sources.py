@@ -177,3 +177,38 @@ def test_memories_that_are_pulled_expire_as_their_scope_has_it(
     assert len(life.active()) == 2
     life.night(8.5)
     assert life.active() == set()
+
+
+def test_the_job_tells_what_was_pulled_and_pushed(named: Life, theirs: JsonForeign, tmp_path: Path) -> None:
+    """A line each in a message of its own, for those who hear more than errors; what went wrong is told to all."""
+    log = tmp_path / "log.txt"
+    named.say(
+        WORDS_ALONE + f"time_zone: UTC\nchannels: {{log: {{type: file, path: {log}}}}}\n"
+        f"sources: {{them: {{url: 'json:{theirs.path}'}}, gone: {{url: 'json:{tmp_path}/gone'}}}}\n"
+        "jobs: {consolidate: {sources: [them, gone], level: summary}}\n"
+    )
+    named.wall(day(2))
+    ended = named("job", "consolidate")
+    assert ended.code == 3
+    assert ended.err == f"consolidate: source gone was not pulled: {tmp_path}/gone: there is no such file\n"
+    assert "Pulled them: 3 new.\n" in ended.out
+    told = log.read_text()
+    assert "The night of 2026-03-03: other stores [" in told
+    assert "Pulled them: 3 new." in told
+    assert "Pushed them: 2 rewritten (push-" in told
+    assert "The night of 2026-03-03: other stores failed" in told
+    assert named("job", "consolidate").code == 3
+    assert log.read_text() == told
+
+
+def test_settings_check_says_what_a_source_lacks(life: Life, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package, a file; and whose vectors nobody can make here is noted."""
+    life.say(WORDS_ALONE + "sources: {a: {url: memory-smart, model: minilm}}\n")
+    fine = life("settings", "check")
+    assert fine.code == 0
+    assert "sources.a.model: minilm is not the embedder's, none: new texts get no vectors there" in fine.err
+    life.say(WORDS_ALONE + f"sources: {{a: {{url: 'csv:x', mapping: {tmp_path}/none.yaml}}}}\n")
+    life("settings", "check").refused(f"sources.a.mapping: there is no file {tmp_path}/none.yaml")
+    monkeypatch.setattr(choose, "find_spec", lambda _: None)
+    life.say("sources: {a: {url: memory-smart}}\n")
+    life("settings", "check").refused("sources.a.url: ", "pip install 'consolidator[qdrant]'")
