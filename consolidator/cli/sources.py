@@ -64,9 +64,9 @@ def sources(ctx: typer.Context, json: JsonOption = False) -> None:
         return
     needs = [f"pip install '{kind['missing']}'" if kind["missing"] else "" for kind in kinds]
     emit_table(
-        ("kind", "ways", "whose", "place", "needs"),
+        ("kind", "ways", "needs", "whose", "place"),
         [
-            (kind["kind"], kind["ways"], kind["whose"], kind["place"], need)
+            (kind["kind"], kind["ways"], need, kind["whose"], kind["place"])
             for kind, need in zip(kinds, needs, strict=True)
         ],
     )

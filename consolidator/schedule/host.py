@@ -10,10 +10,12 @@ from typing import NamedTuple
 
 from consolidator.errors import BadInput, BadSettings
 from consolidator.notify.channels import Channel, FileChannel, OpenClawChannel
+from consolidator.schedule.owed import sources_of
 from consolidator.schedule.units import ACCOUNT, STATE_FOLDER, Host
-from consolidator.settings import FILE_NAME, Reading
+from consolidator.settings import FILE_NAME, Reading, Settings
 from consolidator.settings.duty import Duty
 from consolidator.settings.jobs import JobName
+from consolidator.sources.choose import KINDS, Kind
 from consolidator.store.urls import is_file, parse_url, path_of
 
 _FOLDERS = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
@@ -41,14 +43,15 @@ def host_of(call: Call, reading: Reading, due: Mapping[JobName, Duty]) -> tuple[
     settings = reading.settings
     command = (*_program(), *_options(call))
     stores = _stores(call, reading, due)
-    folders = {*(file.parent for file in stores), *_outputs(reading, due)}
+    read, written = _sources(settings, due)
+    folders = {*(file.parent for file in stores), *_outputs(reading, due), *written}
     writes = sorted(str(folder) for folder in folders if not _is_within(folder, (STATE_FOLDER,)))
     account = None if call.own else _account(stores)
     if not call.own and (lost := [path for path in writes if _is_within(Path(path), _PRIVATE)]):
         raise BadSettings(
             f"{path}: services of the system have a /tmp of their own; name another folder" for path in lost
         )
-    reads = [Path(command[0]), Path(sys.base_prefix), *([call.settings_file] if call.settings_file else [])]
+    reads = [Path(command[0]), Path(sys.base_prefix), *([call.settings_file] if call.settings_file else []), *read]
     folder = _folder(call)
     host = Host(
         command=command,
@@ -63,6 +66,7 @@ def host_of(call: Call, reading: Reading, due: Mapping[JobName, Duty]) -> tuple[
     )
     return host, [
         *_missing(call, stores, folder),
+        *_unplaced(call, settings, due),
         *_unreachable(host, reads),
         *_variables(reading, call.environ, folder / "environment"),
     ]
@@ -120,6 +124,34 @@ def _outputs(reading: Reading, due: Mapping[JobName, Duty]) -> Iterator[Path]:
         yield Path(reading.settings.jobs.backup.folder)
     if reading.settings.metrics.textfile:
         yield Path(reading.settings.metrics.textfile).parent
+
+
+def _sources(settings: Settings, due: Mapping[JobName, Duty]) -> tuple[list[Path], list[Path]]:
+    """What of other systems' stores the night reads, and the folders in which it writes."""
+    read: list[Path] = []
+    written: list[Path] = []
+    for kind, place in _places(settings, due).values():
+        if place and kind.is_path and "://" not in place:
+            path = Path(place).expanduser()
+            if kind.ways == "read":
+                read.append(path)
+            else:
+                written.append(path.parent if path.is_file() else path)
+    return read, written
+
+
+def _places(settings: Settings, due: Mapping[JobName, Duty]) -> dict[str, tuple[Kind, str]]:
+    """The sources of the night, by name: of which kind, and where."""
+    names = sources_of(due["consolidate"]) if "consolidate" in due else ()
+    urls = {name: settings.sources[name].url.partition(":") for name in names}
+    return {name: (KINDS[kind], place) for name, (kind, _, place) in urls.items()}
+
+
+def _unplaced(call: Call, settings: Settings, due: Mapping[JobName, Duty]) -> Iterator[str]:
+    """Sources at their usual places, which are those of whoever calls, and not of the units' account."""
+    for name, (kind, place) in _places(settings, due).items() if not call.own else ():
+        if not place and kind.is_path:
+            yield f"sources.{name}.url: names no place, and units write only in those that are named; {kind.name}:PLACE"
 
 
 def _account(files: list[Path]) -> str | None:

@@ -80,6 +80,20 @@ def test_what_else_is_written_is_open(found: Found, place: Path) -> None:
     assert str(place / "a") not in found(text, store=str(place / "m.db"))[0].writes
 
 
+def test_the_stores_of_other_systems_that_a_night_writes_are_open(found: Found, place: Path) -> None:
+    """Their folders, where the settings name them; a server needs none, and what no job names stays shut."""
+    (place / "a.db").write_text("")
+    text = (
+        "store: state/m.db\nsources:\n  a: {url: 'formative:a.db'}\n  b: {url: 'markdown:notes'}\n"
+        "  c: {url: 'memory-smart:http://h:1/c'}\n  d: {url: memory-new}\n  e: {url: 'markdown:other'}\n"
+        "jobs: {consolidate: {sources: [a, b, c, d]}}"
+    )
+    host, notes = found(text)
+    assert host.writes == (str(place), str(place / "notes"))
+    assert notes == ["sources.d.url: names no place, and units write only in those that are named; memory-new:PLACE"]
+    assert found(text, own=True)[1] == []
+
+
 def test_a_store_that_no_unit_can_have_is_refused(found: Found, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Root's, one whose folder is private to each service, and those of several people at once."""
     (place / "a").mkdir()
