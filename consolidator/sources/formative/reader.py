@@ -11,6 +11,7 @@ consolidation; ratings outlive the memories that they name.
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from consolidator.exchange.fields import Unfit, examine
 from consolidator.exchange.records import AssociationLine, AttributionLine, BadLine, MemoryLine, Record, SourceLine
 from consolidator.exchange.shapes import record_of
 from consolidator.instants import format_instant
-from consolidator.sources.formative.file import State, file_at, instant_of, raw, snapshot, state_of
+from consolidator.sources.formative.file import State, file_at, instant_of, raw, rows, snapshot, state_of
 from consolidator.sources.formative.images import anchor_of, fingerprint_of_row
 from consolidator.sources.port import Item, Unreadable
 
@@ -118,7 +119,7 @@ class Reader:
         yield from self.others()
 
     def memories(self) -> Iterator[tuple[Mapping[str, Any], MemoryLine] | Unreadable]:
-        for row in map(dict, self.conn.exec_driver_sql(_MEMORIES).mappings()):
+        for row in rows(raw(self.conn), _MEMORIES):
             try:
                 yield row, self._memory(row)
             except ValueError as error:
@@ -133,7 +134,7 @@ class Reader:
             ("message_memory_attribution", _ATTRIBUTIONS, self._attribution),
         )
         for table, query, record in tables:
-            for row in map(dict, self.conn.exec_driver_sql(query).mappings()):
+            for row in rows(raw(self.conn), query):
                 try:
                     found = record(row)
                     yield found if self.scope is None else replace(found, scope=self.scope)
@@ -206,7 +207,7 @@ class Reader:
     def _true_at(self, *times: str | None) -> str:
         """When a strength or weight was last true: at the last consolidation, or at a later time of its row."""
         at = max(instant_of(time) for time in times if time)
-        return format_instant(max(at, self.state.consolidated_at) if self.state.consolidated_at is not None else at)
+        return _spelled(max(at, self.state.consolidated_at) if self.state.consolidated_at is not None else at)
 
     def _is_later(self, updated_at: str | None) -> bool:
         """Whether a rating was changed after the last consolidation, which has applied what it was before."""
@@ -241,6 +242,11 @@ class Reader:
         return dict(self.conn.exec_driver_sql(query, (format_instant(self.state.consolidated_at),)).all())
 
 
+@lru_cache(maxsize=1000)
+def _spelled(at: int) -> str:
+    return format_instant(at)
+
+
 def _record(kind: str, **fields: Any) -> Record:
     for name, value in fields.items():
         if isinstance(value, str):
@@ -250,7 +256,7 @@ def _record(kind: str, **fields: Any) -> Record:
 
 def _utc(row: Mapping[str, Any], column: str) -> str:
     try:
-        return format_instant(instant_of(row[column]))
+        return _spelled(instant_of(row[column]))
     except ValueError as error:
         raise Unfit(str(error), column) from None
 
