@@ -7,6 +7,7 @@ import sqlalchemy as sa
 
 from consolidator.exchange.records import MemoryLine
 from consolidator.store.aliases import UPDATED
+from consolidator.store.bulk import for_each
 from consolidator.store.engine import keyed
 from consolidator.store.importance import age_otherwise
 from consolidator.store.tables import aliases, memories
@@ -53,19 +54,15 @@ def supersede(conn: sa.Connection, by: Mapping[int, int], *, now: int) -> None:
     """Let memories be history: another text has taken the place of each."""
     if not by:
         return
-    asked = keyed(conn, old=[*by], new=[*by.values()])
-    heir = sa.select(asked.c.new).where(asked.c.old == memories.c.key).scalar_subquery()
-    conn.execute(
-        sa.update(memories)
-        .where(memories.c.key.in_(_among(conn, by)))
-        .values(
-            status="superseded",
-            superseded_by=heir,
-            archived_at=None,
-            archived_because=None,
-            revision=memories.c.revision + 1,
-        )
+    this = sa.update(memories).where(memories.c.key == sa.bindparam("old"))
+    history = this.values(
+        status=sa.literal_column("'superseded'"),
+        superseded_by=sa.bindparam("new"),
+        archived_at=sa.null(),
+        archived_because=sa.null(),
+        revision=memories.c.revision + sa.literal_column("1"),
     )
+    for_each(conn, history, ["old", "new"], [*by.items()])
     conn.execute(sa.delete(aliases).where(aliases.c.old_key.in_(_among(conn, by))))
     asked = keyed(conn, old=[*by], new=[*by.values()])
     led = sa.select(asked.c.old, memories.c.scope_key, asked.c.new, sa.literal(UPDATED), sa.literal(now))
