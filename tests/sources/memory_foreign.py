@@ -25,9 +25,11 @@ from consolidator.sources.port import (
     Done,
     Image,
     Item,
+    NeedsVector,
     Options,
     Ours,
     Reading,
+    Unreadable,
     Write,
     fingerprint_of,
     strength_at_first,
@@ -36,7 +38,7 @@ from tests.lives import T0
 from tests.sources.foreign import Foreign
 
 OWNED = ("text", "state", "pinned", "importance", "ours")
-_NOT_TOLD = ("uses", "used_at", "vector", "ours")
+_NOT_TOLD = ("uses", "used_at", "vector", "ours", "was")
 MODEL = "letters"  # of vectors: how often each of four letters stands in a text
 
 
@@ -48,6 +50,7 @@ class Ways:
     strengths: bool = False
     versions: bool = False
     vectors: bool = False
+    links: bool = False
 
 
 @contextmanager
@@ -76,11 +79,11 @@ class JsonSource:
 
     kind = "json"
     ways = "both"
-    asks_for_links = False
 
     def __init__(self, path: Path, how: Ways) -> None:
         self.path, self.how = path, how
         self.url = f"json:{path}"
+        self.asks_for_links = how.links
         self.tells_decay = how.strengths
         self.model = MODEL if how.vectors else None
 
@@ -91,7 +94,7 @@ class JsonSource:
             return Reading((), since, unchanged=True)
         return Reading((self._item(key, record) for key, record in records.items()), changes)
 
-    def _item(self, id: str, record: Image) -> Item | BadLine:  # noqa: A002
+    def _item(self, id: str, record: Image) -> Item | Unreadable:  # noqa: A002
         archived = record["state"] == "archived"
         try:
             memory = record_of(
@@ -105,9 +108,10 @@ class JsonSource:
                 0,
             )  # fmt: skip
         except Unfit as error:
-            return BadLine(self.url, 0, f"{id}: {error.below}", str(error))
+            return Unreadable(id, BadLine(self.url, 0, f"{id}: {error.below}", str(error)))
         assert isinstance(memory, MemoryLine)
-        return Item(id, memory, self.fingerprint(record), record["uses"], record["used_at"])
+        uses, used_at = record["uses"], record["used_at"]
+        return Item(id, memory, self.fingerprint(record), uses, used_at, moved_from=record.get("was"))
 
     def look(self, ids: Collection[str]) -> Mapping[str, Image]:
         with locked(self.path) as held:
@@ -126,10 +130,11 @@ class JsonSource:
             "text": ours.content,
             "state": "active" if ours.status == "active" else "archived",
             "pinned": ours.pinned,
-            "ours": {"consolidated": ours.consolidated, **strength},
+            "ours": {"consolidated": ours.consolidated, **strength, **({"links": ours.links} if ours.links else {})},
         }
         if self.how.vectors and there is None:
-            assert ours.vector is not None
+            if ours.vector is None:
+                raise NeedsVector
             rendered["vector"] = ours.vector.hex()
         return rendered
 
