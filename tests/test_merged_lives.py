@@ -11,12 +11,14 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from consolidator.laws.clock import Rates
 from consolidator.laws.strength import CONFIDENCE, EXPLICIT
 from consolidator.store.engine import Store, open_store
 from consolidator.store.tables import memories
 from tests import authors, lives
 from tests.cats import BIRD, CAT, CAT_NOW, CATS, DOG, KATZE, row, strength, weight
 from tests.lives import NIGHT, SECOND, Line, memory, rated, shown, take
+from tests.oracle import memory_of, pace
 
 MERGED, END = 6.0, 14.0
 WORKING, CONSOLIDATED, LINK = 0.906, 0.977, 0.9
@@ -38,8 +40,12 @@ class Told:
         return explicit, self.at if explicit else CONFIDENCE[self.evidence]
 
 
-def plainly(beginnings: dict[str, float], told: Sequence[Told], *, target: str) -> float:
-    """The merged memory's strength at the end: what is known at the merge is in its base, the rest acts on it."""
+def plainly(beginnings: dict[str, float], told: Sequence[Told], paces: dict[str, float]) -> float:
+    """
+    The merged memory's strength at the end: what is known at the merge is in its base, the rest acts on it.
+
+    paces: how fast each ages until the merge.
+    """
     messages = {one.message for one in told}
     held = {m: [one for one in told if one.message == m and one.on <= MERGED] for m in messages}
     late = {m: [one for one in told if one.message == m and one.on > MERGED] for m in messages}
@@ -48,7 +54,7 @@ def plainly(beginnings: dict[str, float], told: Sequence[Told], *, target: str) 
     for text, value in beginnings.items():
         groups = [[one for one in held[m] if one.text == text] for m in messages - corrected]
         events = [(min(one.at for one in group), chosen(group)) for group in groups if group]
-        strengths.append(replayed(value, 0.0, events, until=MERGED, left=WORKING))
+        strengths.append(replayed(value, 0.0, events, until=MERGED, left=WORKING ** paces[text]))
     events = [(min(one.at for one in [*held[m], *late[m]]), chosen([*held[m], *late[m]])) for m in corrected]
     return replayed(max(strengths), MERGED, events, until=END, left=CONSOLIDATED)
 
@@ -109,7 +115,8 @@ def test_what_is_told_late_counts_once(
 ) -> None:
     """
     Ratings, corrections and turns of before and after the merge, whenever told and however the nights fall: the
-    strength and the links of the merged memory are those of the plain reading.
+    strength and the links of the merged memory are those of the plain reading. So too where a law by importance held
+    until the merge, though what was merged has another importance since.
     """
     chance = random.Random(seed)
     target = CAT_NOW if answer is CATS else CAT
@@ -123,19 +130,23 @@ def test_what_is_told_late_counts_once(
         for at in sorted(chance.uniform(0.2, END - 0.2) for _ in range(10))
     ]
     beginnings = {CAT: chance.uniform(0.3, 1), KATZE: chance.uniform(0.3, 1)}
+    law = chance.choice(["off", "twofold", "memory-lancedb-pro"])
+    importances = {text: chance.choice([0.0, 0.3, 1.0]) for text in beginnings}
+    paces = {text: pace((0, 0, 0, law), memory_of(value, "fact")) for text, value in importances.items()}
     url = f"sqlite:///{tmp_path_factory.mktemp('life')}/store.db"
     Path(url.removeprefix("sqlite:///")).write_bytes(made_sqlite.read_bytes())
     with open_store(url, mode="write") as store:
         news: list[tuple[float, Line]] = [
-            (0.0, memory(text, 0, value, pinned=True)) for text, value in beginnings.items()
+            (0.0, memory(text, 0, value, pinned=True, importance=importances[text]))
+            for text, value in beginnings.items()
         ]
         news += [(0.0, memory(text, 0)) for text in (DOG, BIRD)]
         news += [(one.on, rated(one.message, f"t {one.message}", one.text, one.at, one.evidence)) for one in told]
         for number, (mine, other, at, on) in enumerate(turns):
             news += [(on, line) for line in shown(f"turn {number}", [mine, other], at)]
-        nights = sorted({MERGED, END, *(chance.uniform(1, END) for _ in range(4))})
-        live(store, news, nights, answer)
-        expected = plainly(beginnings, told, target=target)
+        nights = sorted({MERGED, END, 0.5, *(chance.uniform(1, END) for _ in range(3))})
+        live(store, news, nights, answer, law)
+        expected = plainly(beginnings, told, paces)
         assert strength(store, target, END) == pytest.approx(expected, abs=1e-9)
         for other in (DOG, BIRD):
             own = [(mine, at + SECOND / NIGHT, on) for mine, end, at, on in turns if end == other]
@@ -143,8 +154,10 @@ def test_what_is_told_late_counts_once(
             assert weight(store, target, other, END) == pytest.approx(expected, abs=1e-9)
 
 
-def live(store: Store, news: Sequence[tuple[float, Line]], nights: Sequence[float], answer: authors.Answer) -> None:
-    """Each line is taken in on its day, and the merge comes at its time."""
+def live(
+    store: Store, news: Sequence[tuple[float, Line]], nights: Sequence[float], answer: authors.Answer, law: str
+) -> None:
+    """Each line is taken in on its day, and the merge comes at its time; until then the law by importance holds."""
     since = -1.0
     for now in nights:
         take(store, [line for on, line in news if since < on <= now], at=now)
@@ -152,7 +165,7 @@ def live(store: Store, news: Sequence[tuple[float, Line]], nights: Sequence[floa
         if now == MERGED:
             assert authors.night(store, now, answer).stale == []
         else:
-            lives.night(store, now, steps=authors.MAIN)
+            lives.night(store, now, steps=authors.MAIN, rates=Rates(by_importance=law if now < MERGED else "off"))
     with store.read() as conn:
         assert conn.scalars(sa.select(memories.c.status).where(memories.c.key == row(store, KATZE).key)).all() == [
             "superseded"

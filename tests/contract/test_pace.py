@@ -1,6 +1,7 @@
 """Half-lives by importance in a store: what turns a law, what another importance does, and how it is taken back."""
 
 import io
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,12 @@ from consolidator.store.edits import retell
 from consolidator.store.engine import Store, open_store
 from consolidator.store.find import find_memories
 from consolidator.store.importance import set_importance, set_type
+from consolidator.store.lives import lives_of
 from consolidator.store.segments import segment_rows, write_segments
 from consolidator.store.tables import clock_segments, identities, memories
 from consolidator.store.undo import undo_run
-from tests import lives
+from tests import authors, lives
+from tests.cats import CAT, KATZE
 from tests.lives import Line, apply, day, exported, memory, name, rated, shown, take
 from tests.oracle import memory_of
 
@@ -184,7 +187,7 @@ def test_nothing_is_judged_by_a_head_that_is_to_be_replayed(store: Store) -> Non
 def test_a_plan_does_not_schedule_what_has_changed_since(store: Store, before: Rates) -> None:
     """Between the dry run in which the law turns and its apply: the rest holds, the changed wait for the next night."""
     take(store, a_week(), at=7)
-    lives.night(store, 5, rates=before)
+    lives.night(store, 7.4, rates=before)
     plan = plan_night(store, now=day(7.5), rates=TWOFOLD).plan
     importance(store, "allergic to nuts", 0.2)
     importance(store, "tea, not coffee", None)
@@ -236,3 +239,15 @@ def test_segments_of_before_there_were_laws_are_read(store: Store) -> None:
         assert load_clock(conn, 1).laws == ()
     lives.night(store, 6)
     assert_scheduled(store)
+
+
+def test_what_a_merged_memory_was_before_ages_as_it_did_then(store: Store) -> None:
+    """Its importance is the largest from the merge on; the life before keeps its own, in a copy too."""
+    cat, cat_in_german = memory(CAT, 0, importance=0.2), memory(KATZE, 0, importance=0.9)
+    take(store, [cat, cat_in_german], at=0)
+    assert authors.night(store, 3, authors.absorbed(CAT, KATZE)).stale == []
+    with store.read() as conn:
+        told = lives_of(conn, [row(store, CAT).key])[row(store, CAT).key]
+    assert [life.importance for life in told] == [0.2, 0.9]
+    (line,) = (json.loads(line) for line in exported(store, 3).lines if '"lives"' in line)
+    assert (line["lives"][0]["importance"], line["importance"]) == (0.2, 0.9)

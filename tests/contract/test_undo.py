@@ -19,7 +19,11 @@ from tests import lives
 from tests.lives import EVE, apply, busy_store, day, exported, memory, name, plan_of, rated, shown, take
 
 Copy = Callable[[], str]
-RATES = {"as set": Rates(), "changed": Rates(working=0.8, consolidated=0.95, association=0.7)}
+RATES = {
+    "as set": Rates(),
+    "changed": Rates(working=0.8, consolidated=0.95, association=0.7),
+    "by importance": Rates(by_importance="twofold"),
+}
 
 
 def night(store: Store, at: float, **more: Any) -> Result:

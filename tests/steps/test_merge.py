@@ -13,12 +13,13 @@ from consolidator.instants import NIGHT
 from consolidator.laws.association import Pair
 from consolidator.laws.clock import ASSOCIATION, CONSOLIDATED, WORKING, Clock, Rates, observe
 from consolidator.laws.fading import DEAD, FADED
+from consolidator.laws.pace import LAWS, Ageing
 from consolidator.laws.strength import strength_at
 from consolidator.plan import Decision
 from consolidator.steps.lives import Life, base_without, decide_messages, made_of
 from consolidator.steps.merge import Member, New, inherit, unite
 from consolidator.steps.reinforce import Attribution
-from consolidator.steps.rows import Link, Memory
+from consolidator.steps.rows import Link, Memory, strengths
 
 NOW = 20 * NIGHT
 CLOCK = observe(Clock(), [NIGHT * n for n in range(0, 21, 3)], rates=Rates(), now=NOW)
@@ -214,3 +215,25 @@ def test_long_chains_are_no_trouble(length: int) -> None:
     lives = {0: [Life(0.9, 0, CONSOLIDATED)]}
     lives |= {n: [Life(0.5, n, CONSOLIDATED, (), (n - 1,))] for n in range(1, length)}
     assert base_without(lives, length - 1, set(), clock=CLOCK) == pytest.approx(0.9, rel=1e-6)
+
+
+@given(st.lists(members, min_size=2, max_size=4, unique_by=lambda one: one.key), st.sampled_from([*LAWS]))
+def test_under_a_law_by_importance_a_merge_keeps_what_was_worth_most(group: list[Member], law: str) -> None:
+    """From the merge on it ages by the largest importance: what it was worth by then has its own pace in the base."""
+    clock = observe(Clock(), [NIGHT * n for n in range(0, 21, 3)], rates=Rates(by_importance=law), now=NOW)
+    for target in (group[0], NEW):
+        _, after = unite(
+            group, target, scope_key=1, update=False, because="", reads=(), clock=clock, zone="UTC", now=NOW
+        )  # fmt: skip
+        row = after[target.key]
+        known = [one.memory.importance for one in group if one.memory.importance is not None]
+        assert row.importance == max(known, default=None)
+        best = strengths(clock, [one.memory for one in group], NOW).max()
+        assert strengths(clock, [row], NOW) == pytest.approx(best)
+        if row.strength > 0:
+            lasts = clock.age_at(
+                clock.lived(NOW, Ageing.of([row])) + np.log2(max(best, 1e-300) / FADED), Ageing.of([row])
+            )
+            assert row.fades_age == pytest.approx(float(lasts[0]))
+        if isinstance(target, Member) and row.base_at == target.memory.base_at != NOW:
+            assert target.memory.importance == row.importance
