@@ -24,6 +24,7 @@ from consolidator.sources.sorting import Sorted, sort_out
 from consolidator.store import edits
 from consolidator.store.engine import Store
 from consolidator.store.locks import Clock, hold_source
+from consolidator.store.pushes import rewriters
 from consolidator.store.sourced import (
     Mapped,
     Standing,
@@ -148,7 +149,9 @@ def _take(
     names = names_of(conn, news)
     memories = standings(conn, {*names.values(), *(row.memory_key for row in known.values() if row.memory_key)})
     later = edits.said_later(conn, (one.key for one in memories.values() if one.status == "superseded"))
-    done = sort_out(sight, known, names, {*before.values()}, memories, later, now=now)
+    away = {name for name, row in known.items() if _is_away(memories.get(row.memory_key or 0)) and row.revision}
+    rewritten = rewriters(conn, key, away) if key is not None else {}
+    done = sort_out(sight, known, names, {*before.values()}, memories, later, {*rewritten}, now=now)
     if dry_run or key is None:
         return done, intake
     concerned = {*done.superseded, *done.archived, *done.gone}
@@ -166,6 +169,10 @@ def _take(
     edits.archive(conn, done.gone - held, edits.GONE, now=now)
     write_map(conn, key, known, _with_revisions(conn, done, memories))
     return done, intake
+
+
+def _is_away(stands: Standing | None) -> bool:
+    return stands is not None and stands.status != "active"
 
 
 def _with_revisions(conn: sa.Connection, done: Sorted, memories: Mapping[int, Standing]) -> dict[str, Mapped]:

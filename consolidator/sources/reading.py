@@ -10,7 +10,7 @@ from consolidator.exchange.spool import BATCH, Spool
 from consolidator.laws.strength import CONFIDENCE
 from consolidator.scopes import EMPTY
 from consolidator.sources.port import MOST_USES, Item, Reading, Unreadable
-from consolidator.store.sourced import Mapped
+from consolidator.store.sourced import REMOVED, Mapped
 
 Progress = Callable[[str, int, int], None]
 Expiry = Callable[[str, int], int | None]  # of a canonical scope, at a time: when what is taken in then expires
@@ -89,7 +89,7 @@ def _take_item(item: Item, sight: Sight, spool: Spool, known: Mapping[str, Mappe
     name = (line.scope or EMPTY, line.id)
     archived = None if line.status == "active" else line.archived_because or "user"
     sight.reads[item.id] = Read(item.id, name, item.fingerprint, item.uses, line.created_at, archived)
-    if item.id not in known and item.moved_from in known:
+    if item.id not in known and _is_there(known.get(item.moved_from or "")):
         sight.moves[item.id] = str(item.moved_from)
     row = known.get(sight.moves.get(item.id, item.id))
     if row is None or item.fingerprint not in (row.fingerprint, row.expected):
@@ -100,6 +100,11 @@ def _take_item(item: Item, sight: Sight, spool: Spool, known: Mapping[str, Mappe
         for use in _uses(item, row, name, url=url, now=now):
             spool.add(use)
             sight.uses += 1
+
+
+def _is_there(row: Mapped | None) -> bool:
+    """Whether a record may have been moved: what a push of ours has removed is at no other place."""
+    return row is not None and row.removed_at is None and row.expected != REMOVED
 
 
 def _uses(item: Item, row: Mapped, name: tuple[str, str], *, url: str, now: int) -> Iterator[AttributionLine]:

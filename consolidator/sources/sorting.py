@@ -47,16 +47,18 @@ def sort_out(
     before: Set[int],
     memories: Mapping[int, Standing],
     led_at: Mapping[int, int],
+    rewritten: Set[str] = frozenset(),
     *,
     now: int,
 ) -> Sorted:
     """
     names: keys of the memories that new and changed records hold, by scope and id; what was forgotten has none.
     before: those of them that were here before. memories: how all of them stand. led_at: when superseded ones were.
+    rewritten: records that a push has written over.
     """
     done = Sorted()
     rows = {sight.moved.get(name, name): row for name, row in known.items()}
-    sorter = _Sorter(done, sight, names, before, memories, led_at)
+    sorter = _Sorter(done, sight, names, before, memories, led_at, rewritten)
     for read in sight.reads.values():
         row = rows.get(read.id)
         if row is None:
@@ -84,6 +86,7 @@ class _Sorter:
     before: Set[int]
     memories: Mapping[int, Standing]
     led_at: Mapping[int, int]
+    rewritten: Set[str]
 
     def new(self, read: Read) -> None:
         key = self.names.get(read.name)
@@ -107,10 +110,15 @@ class _Sorter:
         self.done.map[read.id] = seen
 
     def _is_back(self, read: Read, row: Mapped) -> bool:
-        """Whether what a push told as put away is not: an old handle of the agent's has written what it was before."""
+        """
+        Whether what a push told as put away is not: an old handle of the agent's has written what it was before.
+
+        What no push has ever written over is as it was left: its system has no way of putting it away.
+        """
         told = self.memories.get(row.memory_key or 0)
         return (
-            told is not None
+            read.id in self.rewritten
+            and told is not None
             and told.status != "active"
             and row.revision == told.revision
             and row.expected is None

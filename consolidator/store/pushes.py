@@ -156,6 +156,11 @@ def removers(conn: sa.Connection, source_key: int, ids: Collection[str]) -> dict
     return _latest(conn, source_key, ids, push_images.c.before.is_not(None), push_images.c.after.is_(None))
 
 
+def rewriters(conn: sa.Connection, source_key: int, ids: Collection[str]) -> dict[str, int]:
+    """The last push that wrote over each of these records."""
+    return _latest(conn, source_key, ids, push_images.c.before.is_not(None), push_images.c.after.is_not(None))
+
+
 def removed_images(conn: sa.Connection, source_key: int, ids: Collection[str]) -> dict[str, Image]:
     """What these records were when a push last removed them."""
     by = removers(conn, source_key, ids)

@@ -144,6 +144,19 @@ def test_what_is_forgotten_goes_also_where_others_are_nested_below(store, notes)
     assert notes.text == "-\n  - below\n"
 
 
+def test_what_is_new_at_the_place_of_what_a_push_removed_is_no_edit_of_it(store, notes):
+    """It is a memory of its own; and of what had to stay there nobody says that it is there again."""
+    notes.text = f"- {TRAM}\n  - below\n- {OWL}\n"
+    pulled(store, notes, 1)
+    merged(store, 2, TRAM, OWL, text=WRITTEN)
+    pushed(store, notes, 2)
+    notes.text += "- new\n"
+    seen = pulled(store, notes, 3)
+    assert (seen.new, seen.changed, seen.gone, seen.conflicts, seen.notes) == (1, 0, 0, (), ())
+    assert taken_back(store, notes, 4).refused == ()
+    assert notes.sorted_lines() == sorted(["- below", "- new", f"- {OWL}", f"- {TRAM}"])
+
+
 def test_what_fades_stays_on_its_page(store, notes):
     """Forty nights pass; nothing is written, and nothing comes back as news."""
     notes.text = PAGES["nested"]
@@ -159,4 +172,6 @@ def test_what_fades_stays_on_its_page(store, notes):
     assert standing(store)[TRAM] == "faded"
     assert pushed(store, notes, 103).push_id is None
     assert notes.text == before
-    assert pulled(store, notes, 104).new == 0
+    notes.text += "- another\n"
+    seen = pulled(store, notes, 104)
+    assert (seen.new, seen.changed, seen.notes) == (1, 0, ())
