@@ -83,6 +83,8 @@ def merged(store: Store, at: float, *told: str, text: str) -> None:
     with store.read() as conn:
         query = sa.select(scopes.c.scope).join(memories, memories.c.scope_key == scopes.c.key)
         scope = conn.scalars(query.where(memories.c.content == told[0])).one()
+    with store.write() as conn:
+        conn.execute(sa.update(memories).where(memories.c.content.in_(told)).values(fresh=True))
     done = authors.night(store, FIRST + at, authors.one(*told, text=text), scope=scope)
     assert [bool(one.merge.decisions) for one in done.landed] == [True]
 

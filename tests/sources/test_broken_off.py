@@ -53,8 +53,8 @@ def prepared(new_store: MakeStore, new_foreign: Make) -> tuple[Store, Foreign]:
     store = new_store()
     pulled(store, foreign, 1)
     forgotten(store, FORGOTTEN, 1.5)
-    merged(store, 2, TRAM, OWL, text=WRITTEN)
-    slept(store, 2.5)
+    slept(store, 2)
+    merged(store, 2.5, TRAM, OWL, text=WRITTEN)
     return store, foreign
 
 

@@ -243,8 +243,8 @@ def test_a_night_taken_back_is_taken_back_over_there(store: Store, foreign: Fore
     filled(foreign)
     rest, told = foreign.rest(), texts(foreign)
     pulled(store, foreign, 1)
-    merged(store, 2, TRAM, OWL, text=WRITTEN)
-    slept(store, 2.5)
+    slept(store, 2)
+    merged(store, 2.5, TRAM, OWL, text=WRITTEN)
     pushed(store, foreign, 2.5)
     assert texts(foreign) != told
     for _ in range(2):
