@@ -165,10 +165,8 @@ def copy_once(path: Path) -> Path | None:
         sqlite.copy_pages(path, partial)
         shutil.copymode(path, partial)
         _sync(partial)
-        os.link(partial, copy)
+        os.replace(partial, copy)
         _sync(copy.parent)
-    except FileExistsError:
-        return None
     except (OSError, sqlite3.Error) as error:
         raise BadInput(f"{copy}: the copy before the first push cannot be made ({error}); nothing was pushed") from None
     finally:
