@@ -381,6 +381,28 @@ def test_a_table_without_its_column_is_told(store: Store, theirs: FormativeForei
         pulled(store, theirs, day(0))
 
 
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        ("DROP TABLE memory_fts", "it has no table memory_fts"),
+        ("DROP TABLE turn_memory_exposure", "it has no table turn_memory_exposure"),
+        ("ALTER TABLE memories DROP COLUMN consolidated", "it has no column memories.consolidated"),
+    ],
+)
+def test_what_lacks_a_part_is_neither_read_nor_written(
+    store: Store, theirs: FormativeForeign, fault: str, says: str
+) -> None:
+    """One line from the pull and from the push alike, before a copy is made beside it."""
+    theirs.add(CAT)
+    pulled(store, theirs, day(0))
+    theirs.conn.execute(fault)
+    for act in (pulled, pushed):
+        with pytest.raises(BadInput, match=says) as refused:
+            act(store, theirs, day(1))
+        assert "\n" not in str(refused.value)
+    assert not theirs.path.with_name("associations.db.before-consolidator").exists()
+
+
 @pytest.mark.parametrize("content", [b"", b"no database at all", None])
 def test_what_is_no_database_is_told(tmp_path: Path, content: bytes | None) -> None:
     """Neither an empty file, nor another one, nor none."""
@@ -438,6 +460,22 @@ def test_new_vectors_are_of_its_model_or_there_are_none(store: Store, theirs: Fo
     assert (key, np.frombuffer(blob, "<f4").tolist()) == (name(BOTH), letters([BOTH])[0].tolist())
     state = dict(theirs.table("state"))
     assert f"{state['embedding_provider_id']}:{state['embedding_model']}" == MODEL
+
+
+def test_vectors_of_no_named_model_come_back(store: Store, theirs: FormativeForeign) -> None:
+    """Where nobody says of which model its vectors are, what an undo brings back has its own all the same."""
+    theirs.conn.execute("DELETE FROM state WHERE key LIKE 'embedding_%'")
+    theirs.options = Options()
+    for text in (CAT, CAT_AGAIN):
+        theirs.add(text)
+    pulled(store, theirs, day(1))
+    before = theirs.table("memory_embeddings")
+    merged(store, 2)
+    done = pushed(store, theirs, day(2))
+    assert theirs.table("memory_embeddings") == []
+    with theirs.source() as source:
+        assert undo_push(store, source, str(done.push_id), wall_clock=lambda: day(2)).refused == ()
+    assert sorted(theirs.table("memory_embeddings")) == sorted(before)
 
 
 def test_vectors_of_another_size_are_refused(store: Store, theirs: FormativeForeign) -> None:

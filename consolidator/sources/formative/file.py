@@ -27,6 +27,17 @@ SCHEMA = "5"
 FILE_NAME = "associations.db"
 USUAL_PLACE = f"~/.openclaw/memory/associative/{FILE_NAME}"
 BUSY_TIMEOUT_SECONDS = 10.0
+TABLES = {
+    "memories": "id type content temporal_state temporal_anchor created_at strength source consolidated",
+    "associations": "memory_a memory_b weight created_at last_updated_at",
+    "memory_embeddings": "id embedding",
+    "memory_fts": "id content type",
+    "turn_memory_exposure": "session_id turn_id memory_id mode score retrieval_mode created_at",
+    "message_memory_attribution": (
+        "message_id memory_id evidence confidence turn_id created_at updated_at reinforcement_applied"
+    ),
+    "memory_aliases": "old_id new_id reason created_at",
+}
 
 
 def file_at(place: str | Path) -> Path:
@@ -60,12 +71,23 @@ def state_of(conn: sqlite3.Connection, path: Path) -> State:
             f"{path}: a formative-memory store of schema {version}, and this program reads schema {SCHEMA}; "
             "upgrade the older of the two"
         )
+    _insist_on_tables(conn, path)
     consolidated = found.get("last_consolidation_at")
     try:
         consolidated_at = instant_of(consolidated) if consolidated else None
     except ValueError as error:
         raise BadInput(f"{path}: state: last_consolidation_at: {error}") from None
     return State(consolidated_at, found.get("embedding_model"), found.get("embedding_provider_id"))
+
+
+def _insist_on_tables(conn: sqlite3.Connection, path: Path) -> None:
+    """All that is read or written is there: what is found to be missing half way is found too late."""
+    for table, columns in TABLES.items():
+        there = {name for (name,) in conn.execute("SELECT name FROM pragma_table_info(?)", (table,))}
+        lacking = [column for column in columns.split() if column not in there]
+        if lacking:
+            what = f"column {table}.{lacking[0]}" if there else f"table {table}"
+            raise BadInput(f"{path}: not a formative-memory store of schema {SCHEMA} (it has no {what})")
 
 
 def raw(conn: sa.Connection) -> sqlite3.Connection:

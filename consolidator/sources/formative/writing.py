@@ -62,6 +62,7 @@ def write_images(conn: sqlite3.Connection, writes: Sequence[Write], counted: Cou
 def pin_vectors(conn: sqlite3.Connection, path: Path, writes: Sequence[Write], *, model: str | None) -> None:
     """
     See that new vectors are of the model that its vectors are of; the first ones there are say which that is.
+    Where neither it nor the settings name one, none is made, and those that come back are its own.
 
     BadInput where they are of another, or of another size.
     """
@@ -74,8 +75,8 @@ def pin_vectors(conn: sqlite3.Connection, path: Path, writes: Sequence[Write], *
         provider, _, name = model.rpartition(":")
         named = {"embedding_provider_id": provider, "embedding_model": name}
         conn.executemany("INSERT OR REPLACE INTO state (key, value) VALUES (?, ?)", [*named.items()])
-    elif pin is None or model not in (pin, f"openai:{pin}"):
-        raise BadInput(f"{path}: its vectors are of {pin or 'no model yet'} by now; push again")
+    elif pin is not None and model not in (pin, f"openai:{pin}"):
+        raise BadInput(f"{path}: its vectors are of {pin} by now; push again")
     held = conn.execute("SELECT length(embedding) / 4 FROM memory_embeddings LIMIT 1").fetchone()
     if sizes - {*(held or sizes)}:
         raise BadInput(f"{path}: its vectors have {held[0]} numbers, and new ones {max(sizes)}; look which model it is")
