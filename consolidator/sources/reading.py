@@ -15,6 +15,7 @@ from consolidator.store.sourced import REMOVED, Mapped
 Progress = Callable[[str, int, int], None]
 Expiry = Callable[[str, int], int | None]  # of a canonical scope, at a time: when what is taken in then expires
 _LONGEST_NAME = 900  # bytes; the exchange takes 1,000
+_MOST_COUNTED = 2**53  # beyond that no counter of JSON counts, and no column of ours holds it
 
 
 class Read(NamedTuple):
@@ -83,6 +84,7 @@ def _take_item(item: Item, sight: Sight, spool: Spool, known: Mapping[str, Mappe
     if item.id in sight.reads:
         spool.refuse(BadLine(url, 0, item.id, "is the id of a second record"))
         return
+    item = replace(item, uses=min(item.uses, _MOST_COUNTED))
     line = item.memory
     if line.status != "active" and line.archived_at is None:
         line = replace(line, archived_at=now)

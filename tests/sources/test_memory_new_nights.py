@@ -131,3 +131,12 @@ def test_a_scene_that_a_model_writes_of_two_takes_their_place(store: Store, fore
     assert acts.pulled(store, foreign, 4).new == 0
     acts.taken_back(store, foreign, 5, done.push_id or "")
     assert everything(foreign) == whole
+
+
+def test_a_counter_past_all_counting_is_taken_and_counts_no_more(store: Store, foreign: MemoryNewForeign) -> None:
+    """A number of thirty digits is one of JSON, and no column of ours holds it: the record is read all the same."""
+    key = foreign.add(acts.TRAM, retrievalCount=10**30)
+    assert acts.pulled(store, foreign, 1).new == 1
+    foreign.patch(key, retrievalCount=10**30 + 1)
+    again = acts.pulled(store, foreign, 2)
+    assert (again.unchanged, again.uses) == (1, 0)

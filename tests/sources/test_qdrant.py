@@ -10,6 +10,7 @@ from consolidator.errors import BadInput, ConsolidatorError
 from consolidator.sources.choose import open_source
 from consolidator.sources.port import Image, Item, NeedsVector, Options, Ours, Source, Unreadable, Write
 from consolidator.sources.qdrant import source as qdrant
+from consolidator.sources.qdrant.points import uses_of
 from tests.lives import T0
 from tests.sources.qdrant_acts import COLD, NOW, change, foreign, items, ours
 from tests.sources.qdrant_foreign import COLLECTION, QdrantForeign, upsert, vectors_of
@@ -34,6 +35,12 @@ def test_a_point_is_a_memory_of_one_scope(foreign: QdrantForeign) -> None:
     assert (one.uses, one.used_at, one.evidence) == (4, T0, "auto_injected")
     assert (other.memory.type, other.memory.importance, other.memory.strength) == ("fact", None, 1.0)
     assert (other.uses, other.used_at, other.memory.scope) == (0, None, '{"user":"ada"}')
+
+
+@pytest.mark.parametrize("count", [float("inf"), float("nan"), -4, True, "9"])
+def test_what_is_no_number_of_times_counts_none(count: object) -> None:
+    """A point whose counter is broken is read all the same."""
+    assert uses_of({"accessCount": count, "lastAccessed": 1.8e12}) == (0, None)
 
 
 @pytest.mark.parametrize(

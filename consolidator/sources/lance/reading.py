@@ -77,7 +77,7 @@ class Rows:
         legible = parsed(row.get("metadata"))
         found = legible or {}
         at, importance = self.at(row), importance_of(row)
-        until = _milliseconds(found.get("valid_until")) if self.flavour.states else None
+        until = milliseconds(found.get("valid_until")) if self.flavour.states else None
         line = record_of(
             {
                 "kind": "memory",
@@ -99,7 +99,7 @@ class Rows:
         if vector is not None:
             line = replace(line, model=self.model, vector=vector)
         uses = max(_count(found.get("accessCount")), _count(found.get("access_count")))
-        used_at = max(_milliseconds(found.get(name)) or 0 for name in ("lastAccessedAt", "last_accessed_at"))
+        used_at = max(milliseconds(found.get(name)) or 0 for name in ("lastAccessedAt", "last_accessed_at"))
         return Item(
             identity,
             line,
@@ -120,17 +120,17 @@ class Rows:
         return scope
 
     def _observed_at(self, found: Mapping[str, Any], at: int | None) -> str | None:
-        since = _milliseconds(found.get("valid_from"))
+        since = milliseconds(found.get("valid_from"))
         return _instant(since, "valid_from") if since and since != at else None
 
     def _archived(self, found: Mapping[str, Any], at: int | None) -> dict[str, Any]:
         """Retired by their program: gone. Archived by a person or an agent: so it says."""
         since: int | None
-        ended = _milliseconds(found.get("invalidated_at"))
-        if ended and ended >= (_milliseconds(found.get("valid_from")) or at or 0):
+        ended = milliseconds(found.get("invalidated_at"))
+        if ended and ended >= (milliseconds(found.get("valid_from")) or at or 0):
             because, since = "gone", ended
         elif state_of(found) == "archived":
-            because, since = "user", _milliseconds(found.get("archived_at"))
+            because, since = "user", milliseconds(found.get("archived_at"))
         else:
             return {}
         return {"status": "archived", "archived_because": because, "archived_at": since and _instant(since, because)}
@@ -180,7 +180,8 @@ def _count(value: Any) -> int:
     return int(value) if isinstance(value, int | float) and 0 < value < 2**53 else 0
 
 
-def _milliseconds(value: Any) -> int | None:
+def milliseconds(value: Any) -> int | None:
+    """A time of its metadata; None for what is none."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 2**53:
         return None
     return int(value)

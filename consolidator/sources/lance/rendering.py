@@ -11,7 +11,7 @@ from typing import Any
 from consolidator.errors import BadInput
 from consolidator.sources.lance.flavours import Flavour
 from consolidator.sources.lance.metadata import SIDECAR, parsed, with_members
-from consolidator.sources.lance.reading import ARCHIVING, MILLISECOND, TYPES, archived_by_us, state_of
+from consolidator.sources.lance.reading import ARCHIVING, MILLISECOND, TYPES, archived_by_us, milliseconds, state_of
 from consolidator.sources.lance.table import blob
 from consolidator.sources.port import Image, NeedsVector, Ours
 
@@ -69,14 +69,14 @@ class Rendering:
         return {**wanted, SIDECAR: sidecar}
 
     def _archiving(self, ours: Ours, found: Mapping[str, Any], now: int) -> dict[str, Any]:
-        since = found.get("valid_from")
+        since = milliseconds(found.get("valid_from"))
         reason = "merged" if ours.status == "superseded" else ours.because
         return {
             "state": "archived",
             "memory_layer": "archive",
             "archived_at": now,
             "archive_reason": f"{SIDECAR}: {reason}",
-            "invalidated_at": max(now, int(since)) if isinstance(since, int | float) else now,
+            "invalidated_at": max(now, since or now),
             **({"superseded_by": ours.heir} if ours.heir else {}),
         }
 

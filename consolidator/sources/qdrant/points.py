@@ -5,6 +5,7 @@ All its users recall from one pool, so all points are in one scope; the agent th
 """
 
 import base64
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -78,7 +79,8 @@ def importance_of(payload: Mapping[str, Any]) -> float | None:
 def uses_of(payload: Mapping[str, Any]) -> tuple[int, int | None]:
     """How often it was recalled, and when last."""
     count, last = (payload.get(name) for name in _COUNTED)
-    uses = int(count) if isinstance(count, int | float) and not isinstance(count, bool) and count > 0 else 0
+    known = isinstance(count, int | float) and not isinstance(count, bool) and 0 < count < math.inf
+    uses = int(count) if known else 0  # type: ignore[arg-type]
     return uses, _microseconds(last) if uses else None
 
 

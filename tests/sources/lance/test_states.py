@@ -66,6 +66,16 @@ def test_what_they_archived_and_a_person_restores_here_is_confirmed_there(pro: L
         assert pro.about(key)["state"] == "confirmed"
 
 
+@pytest.mark.parametrize("since", ["1e999", "-5", '"soon"', "true"])
+def test_what_holds_from_no_time_at_all_is_archived_as_of_now(pro: LanceForeign, since: str) -> None:
+    """A broken `valid_from` keeps no push from saying what it has to say."""
+    key = pro.add("Old.", metadata=f'{{"valid_from":{since}}}')
+    _, after = told(pro, key, status="archived", because="faded")
+    assert after is not None
+    about = parsed(after["metadata"]) or {}
+    assert about["invalidated_at"] == about["archived_at"]
+
+
 def test_what_is_archived_already_is_left_as_it_is(pro: LanceForeign) -> None:
     """Its time and its reason are theirs."""
     key = pro.add("Old.", metadata='{"state":"archived","archived_at":5,"archive_reason":"because"}')
