@@ -14,6 +14,8 @@ from consolidator.exchange.intake import import_lines
 from consolidator.laws.clock import Rates
 from consolidator.laws.pace import LAWS
 from consolidator.night import plan_night
+from consolidator.purge import purge_store
+from consolidator.settings.jobs import PurgeJob
 from consolidator.steps.rows import Memory, fading_ages
 from consolidator.store.care import pin
 from consolidator.store.clocks import load_clock
@@ -251,3 +253,18 @@ def test_what_a_merged_memory_was_before_ages_as_it_did_then(store: Store) -> No
     assert [life.importance for life in told] == [0.2, 0.9]
     (line,) = (json.loads(line) for line in exported(store, 3).lines if '"lives"' in line)
     assert (line["lives"][0]["importance"], line["importance"]) == (0.2, 0.9)
+
+
+def test_a_purge_folds_ratings_into_bases_at_the_pace_of_their_time(store: Store) -> None:
+    """Whichever law held when: what is left of a strength, and when it fades, is as before the purge."""
+    take(store, a_week(), at=7)
+    for at, rates in ((3.0, NEW), (5.0, TWOFOLD), (8.0, LANCEDB)):
+        lives.night(store, at, rates=rates)
+    before = strengths(store, 40, LANCEDB)
+    job = PurgeJob(exposures_nights=None, attributions_nights=1)
+    assert purge_store(store, job, now=day(9), wall_clock=lambda: day(9)).attributions == 6
+    assert strengths(store, 40, LANCEDB) == pytest.approx(before)
+    assert_scheduled(store)
+    importance(store, "allergic to nuts", None)
+    lives.night(store, 9, rates=LANCEDB)
+    assert_scheduled(store)
