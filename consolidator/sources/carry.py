@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from consolidator.sources.images import kept_of
 from consolidator.sources.planned import Step
 from consolidator.sources.port import Done, Image, Source, Write
 from consolidator.store import pushes
@@ -58,12 +59,8 @@ class Carrier:
             push = self.push or pushes.begin_push(
                 conn, self.source_key, self.push_id, as_of=self.now, started_at=self.wall_clock(), version=version
             )
-            images = [
-                pushes.Kept(one.step.id, one.step.key, one.before, one.after, False)
-                for one in planned
-                if one.step.kind != "forgotten"
-            ]
-            pushes.keep_images(conn, push, images)
+            kept = [one for one in planned if one.step.kind != "forgotten"]
+            pushes.keep_images(conn, push, [kept_of(self.source, one.step, one.before, one.after) for one in kept])
             self._expect(conn, planned)
         self.push = push
         done = self.source.write([Write(one.step.id, one.before, one.after) for one in planned])

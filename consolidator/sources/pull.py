@@ -24,8 +24,9 @@ from consolidator.sources.sorting import Sorted, sort_out
 from consolidator.store import edits
 from consolidator.store.engine import Store
 from consolidator.store.locks import Clock, hold_source
-from consolidator.store.pushes import rewriters
+from consolidator.store.pushes import rewriters, settle_images, unfinished
 from consolidator.store.sourced import (
+    REMOVED,
     Mapped,
     Standing,
     add_source,
@@ -168,11 +169,22 @@ def _take(
         edits.archive(conn, keys, because, now=now)
     edits.archive(conn, done.gone - held, edits.GONE, now=now)
     write_map(conn, key, known, _with_revisions(conn, done, memories))
+    _settle_images(conn, key, known, sight)
     return done, intake
 
 
 def _is_away(stands: Standing | None) -> bool:
     return stands is not None and stands.status != "active"
+
+
+def _settle_images(conn: sa.Connection, key: int, known: Mapping[str, Mapped], sight: Sight) -> None:
+    """What a push that was killed had written by then, and what it had not."""
+    waits = {name: row.expected for name, row in known.items() if row.expected is not None}
+    if not waits:
+        return
+    found = {name: sight.reads[name].fingerprint for name in waits if name in sight.reads}
+    done = {name for name, expected in waits.items() if found.get(name, REMOVED) == expected}
+    settle_images(conn, unfinished(conn, key), done=done, undone=waits.keys() - done)
 
 
 def _with_revisions(conn: sa.Connection, done: Sorted, memories: Mapping[int, Standing]) -> dict[str, Mapped]:

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import sqlalchemy as sa
 
+from consolidator.sources.images import became
 from consolidator.sources.port import Source
 from consolidator.store.engine import Store
 from consolidator.store.pushes import Kept, finish_push, images_of, settle_images, unfinished
@@ -86,7 +87,7 @@ def _is_as_after(source: Source, kept: Kept, row: Mapped | None) -> bool:
         return False
     if kept.after is None:
         return row.removed_at is not None
-    return row.removed_at is None and row.fingerprint == source.fingerprint(kept.after)
+    return row.removed_at is None and row.fingerprint == became(source, kept)
 
 
 def portions(all_of_it: Sequence[T], size: int = AT_ONCE) -> Iterator[Sequence[T]]:

@@ -168,7 +168,9 @@ class _Sorter:
                 self.done.gone.add(row.memory_key)
 
     def _replace(self, record: str, was: Standing, key: int) -> None:
-        if was.status != "superseded":
+        if was.scope_key != self.memories[key].scope_key:
+            self.done.gone.add(was.key)  # nothing leads from one scope into another
+        elif was.status != "superseded":
             self.done.superseded[was.key] = key
         elif was.superseded_by != key:
             self.done.conflicts.append(

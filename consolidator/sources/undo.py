@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from consolidator.errors import BadInput
-from consolidator.sources.port import Image, Source, Write
+from consolidator.sources.images import became, before_over, was
+from consolidator.sources.port import Source, Write
 from consolidator.sources.settle import portions, settle
 from consolidator.store.engine import Store
 from consolidator.store.locks import Clock, hold_source
@@ -76,47 +77,46 @@ def _went_back(store: Store, source: Source, key: int, push: PushRow, kept: Sequ
 def _one_by_one(store: Store, source: Source, key: int, kept: Sequence[Kept]) -> list[str]:
     """What is to be there again first; then what was made goes, unless a text that it took the place of is refused."""
     refused: list[str] = []
-    back = [one for one in kept if one.before is not None]
     made = [one for one in kept if one.before is None]
-    for some in portions(back):
-        refused += _write_back(store, source, key, some)
-    if refused and any(one.after is None for one in back if one.id in {line.partition(":")[0] for line in refused}):
+    held = False
+    for some in portions([one for one in kept if one.before is not None]):
+        left = _write_back(store, source, key, some)
+        held |= any(one.after is None for one in left)
+        refused += [f"{one.id}: {CHANGED}" for one in left]
+    if held:
         return [*refused, *(f"{one.id}: stays, for a record that it took the place of was refused" for one in made)]
     for some in portions(made):
-        refused += _write_back(store, source, key, some)
+        refused += [f"{one.id}: {CHANGED}" for one in _write_back(store, source, key, some)]
     return refused
 
 
-def _write_back(store: Store, source: Source, key: int, kept: Sequence[Kept]) -> list[str]:
+def _write_back(store: Store, source: Source, key: int, kept: Sequence[Kept]) -> list[Kept]:
+    """Give these records back. Returns those that are refused."""
     there = source.look([one.id for one in kept])
-    fits = {one.id for one in kept if _is(source, there.get(one.id), one.after)}
-    as_before = {
-        one.id
-        for one in kept
-        if there.get(one.id) == one.before or (one.id not in fits and _is(source, there.get(one.id), one.before))
-    }
-    todo = [one for one in kept if one.id in fits - as_before]
-    _expect(store, source, key, todo)
-    done = source.write([Write(one.id, one.after, one.before) for one in todo]) if todo else {}
-    ended = {one.id: one.id in done and done[one.id].conflict is None for one in todo}
-    ended |= dict.fromkeys(as_before, True)
+    ended: dict[str, bool] = {}
+    writes: list[Write] = []
+    for one in kept:
+        now = there.get(one.id)
+        found = None if now is None else source.fingerprint(now)
+        before = before_over(now, one)
+        if now == before or (found != became(source, one) and found == was(source, one)):
+            ended[one.id] = True
+        elif found == became(source, one):
+            writes.append(Write(one.id, now, before))
+    ids = {each.id for each in writes}
+    _expect(store, source, key, [one for one in kept if one.id in ids])
+    done = source.write(writes) if writes else {}
+    ended |= {name: name in done and done[name].conflict is None for name in ids}
     with store.write() as conn:
         _settle(conn, source, key, ended, kept)
-    return [f"{one.id}: {CHANGED}" for one in kept if not ended.get(one.id)]
-
-
-def _is(source: Source, there: Image | None, image: Image | None) -> bool:
-    """Whether a record is, to all that others decide of it, what an image says."""
-    if there is None or image is None:
-        return there is image
-    return source.fingerprint(there) == source.fingerprint(image)
+    return [one for one in kept if not ended.get(one.id)]
 
 
 def _expect(store: Store, source: Source, key: int, kept: Sequence[Kept]) -> None:
     """Killed from here on, the next push or pull finds out what was done by then."""
     with store.write() as conn:
         rows = read_map(conn, key, [one.id for one in kept])
-        expected = {one.id: REMOVED if one.before is None else source.fingerprint(one.before) for one in kept}
+        expected = {one.id: was(source, one) or REMOVED for one in kept}
         write_map(conn, key, rows, {name: row._replace(expected=expected[name]) for name, row in rows.items()})
 
 
@@ -127,10 +127,11 @@ def _settle(conn: sa.Connection, source: Source, key: int, ended: Mapping[str, b
     for one in kept:
         if not ended.get(one.id):
             continue
-        if one.before is None:
+        fingerprint = was(source, one)
+        if fingerprint is None:
             known.pop(one.id, None)
         else:
             row = rows.get(one.id) or Mapped(one.memory_key, NEW)
-            told = row._replace(fingerprint=source.fingerprint(one.before), expected=None, revision=None)
+            told = row._replace(fingerprint=fingerprint, expected=None, revision=None)
             known[one.id] = told._replace(gone_at=None, removed_at=None)
     write_map(conn, key, rows, known)

@@ -18,7 +18,11 @@ Image = Mapping[str, Any]
 
 
 class Kept(NamedTuple):
-    """A record of a push: its memory, what it was before and what it was to be after; and whether that was done."""
+    """
+    A record of a push: its memory, its images before and after, and whether it was written.
+
+    Of one that is neither made nor removed, what is changed in it, as `sources/images.py` tells it.
+    """
 
     id: str
     memory_key: int | None

@@ -41,6 +41,7 @@ class Standing(NamedTuple):
     """How a memory stands here."""
 
     key: int
+    scope_key: int
     status: str
     archived_because: str | None
     archived_at: int | None
@@ -164,6 +165,7 @@ def counted_sources(conn: sa.Connection) -> list[Counted]:
         for condition in (LIVES, source_records.c.gone_at.is_not(None), source_records.c.removed_at.is_not(None))
     ]
     query = sa.select(sources.c.url, *numbers, sources.c.pulled_at, sources.c.pushed_at)
+    query = query.where(sources.c.pulled_at.is_not(None))
     return sorted((Counted._make(row) for row in conn.execute(query)), key=lambda one: one.url)
 
 
