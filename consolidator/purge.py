@@ -26,6 +26,7 @@ from consolidator.report.words import counted
 from consolidator.scopes import spell
 from consolidator.settings.jobs import PurgeJob
 from consolidator.steps.purge import purge_ratings, purge_turns
+from consolidator.store import purge_pushes as push_rows
 from consolidator.store import purge_ratings as rating_rows
 from consolidator.store import purge_rest as rest_rows
 from consolidator.store import purge_turns as turn_rows
@@ -51,8 +52,8 @@ class Purged:
     How much of each kind went, and what did not.
 
     exposures, attributions: rows. memories: of the archive. parted: memories that stay, of which a deleted one was
-    written. journals: runs that cannot be undone any more. left: scopes left out, and why, a line each. stopped: why it
-    ended early.
+    written. journals, pushes: runs and pushes that cannot be undone any more. left: scopes left out, and why, a line
+    each. stopped: why it ended early.
     """
 
     exposures: int = 0
@@ -60,6 +61,7 @@ class Purged:
     memories: int = 0
     parted: int = 0
     journals: int = 0
+    pushes: int = 0
     left: tuple[str, ...] = ()
     stopped: str | None = None
 
@@ -77,6 +79,7 @@ class Purged:
             (self.memories, counted(self.memories, "archived memory", "archived memories") + " deleted"),
             (self.parted, "the merges of " + counted(self.parted, "memory", "memories") + " can no longer be undone"),
             (self.journals, counted(self.journals, "old night", "old nights") + " can no longer be undone"),
+            (self.pushes, counted(self.pushes, "old push", "old pushes") + " can no longer be undone"),
         ]
         went = ", ".join(words for number, words in told if number)
         return f"Purged: {went}." if went else "Nothing was old enough to be purged."
@@ -122,6 +125,7 @@ def _batches(
             left.append(f"{spell(found[key].text)}: {holding}")
     if job.journal_nights is not None and scopes is None:
         yield from _journals(store, horizon=_before(now, job.journal_nights), now=now)
+        yield from _pushes(store, horizon=_before(now, job.journal_nights), now=now)
 
 
 def _before(now: int, nights: int) -> int:
@@ -212,6 +216,21 @@ def _journals(store: Store, *, horizon: int, now: int) -> Iterator[Batch]:
         while not gone:
             with store.write() as conn:
                 gone = rest_rows.delete_journal(conn, key)
+            yield Counter()
+
+
+def _pushes(store: Store, *, horizon: int, now: int) -> Iterator[Batch]:
+    """Delete what pushes of before `horizon` have kept, but for what brings back a memory that is put away."""
+    with store.read() as conn:
+        keys = push_rows.pushes_before(conn, horizon)
+    for key in keys:
+        with store.write() as conn:
+            closed = push_rows.close_push(conn, key, now=now)
+        yield Counter(pushes=closed)
+        gone = False
+        while not gone:
+            with store.write() as conn:
+                gone = push_rows.delete_images(conn, key)
             yield Counter()
 
 

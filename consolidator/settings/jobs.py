@@ -142,7 +142,7 @@ class PurgeJob(Job):
         None, description="memories archived that long are deleted, and cannot be restored", examples=[730]
     )
     journal_nights: Nights | None = Field(
-        None, description="nights that old can no longer be undone or shown", examples=[365]
+        None, description="nights and pushes that old can no longer be undone or shown", examples=[365]
     )
 
 

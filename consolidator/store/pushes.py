@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from consolidator.errors import BadInput
-from consolidator.instants import to_datetime
+from consolidator.instants import format_instant, to_datetime
 from consolidator.store.bulk import for_each
 from consolidator.store.engine import keyed
 from consolidator.store.find import LAST
@@ -39,6 +39,7 @@ class PushRow(NamedTuple):
     version_before: str | None
     version_after: str | None
     undone_at: int | None
+    images_purged_at: int | None
 
 
 def new_push_id(as_of: int) -> str:
@@ -118,6 +119,9 @@ def find_push(conn: sa.Connection, source_key: int, named: str) -> PushRow:
         raise BadInput(f"{what} to this source")
     if found.undone_at is not None:
         raise BadInput(f"{named} has been undone already")
+    if found.images_purged_at is not None:
+        when = format_instant(found.images_purged_at)
+        raise BadInput(f"{found.push_id} cannot be undone any more: its images were purged at {when}")
     return PushRow(*found)
 
 

@@ -507,6 +507,7 @@ pushes = sa.Table(
     sa.Column("version_before", sa.Text, comment="of the store over there, if it keeps versions"),
     sa.Column("version_after", sa.Text),
     sa.Column("undone_at", Instant),
+    sa.Column("images_purged_at", Instant, comment="since when it cannot be undone"),
     sa.UniqueConstraint("push_id"),
     sa.Index("ix_pushes_source_key", "source_key"),
     sqlite_autoincrement=True,
@@ -518,8 +519,8 @@ push_images = sa.Table(
     sa.Column("push_key", Key, sa.ForeignKey("pushes.key"), primary_key=True, autoincrement=False),
     sa.Column("id", sa.Text, primary_key=True, comment="theirs"),
     sa.Column("memory_key", Key, sa.ForeignKey("identities.key")),
-    sa.Column("before", sa.Text, comment="JSON of the record; null: there was none"),
-    sa.Column("after", sa.Text, comment="JSON of the record; null: it is removed"),
+    sa.Column("before", sa.Text, comment="JSON of the record, or of what is changed in it; null: there was none"),
+    sa.Column("after", sa.Text, comment="JSON of the record, or of what is changed in it; null: it is removed"),
     sa.Column("done", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Index("ix_push_images_memory_key", "memory_key"),
 )

@@ -332,3 +332,64 @@ def test_what_is_known_of_pushes_fits_together(store: Store, foreign: JsonForeig
         assert set(conn.scalars(sa.select(push_images.c.done))) == {True}
         assert set(conn.scalars(sa.select(source_records.c.expected))) == {None}
         assert conn.scalars(sa.select(pushes.c.finished_at)).all() == [day(3)]
+
+
+def test_an_old_push_is_purged_with_the_journals(store: Store, tmp_path: Path) -> None:
+    """It cannot be undone any more; what brings back a memory that is put away stays, and nothing else."""
+    foreign = made(tmp_path, strengths=True)
+    for text in (CAT, CAT_AGAIN, TRAM, OWL):
+        foreign.add(text)
+    pulled(store, foreign, 1)
+    slept(store, 2)
+    first = pushed(store, foreign, 2)
+    gone = next(text for text in (CAT, CAT_AGAIN) if text not in texts(foreign))
+    gone_for_good = purge_store(store, PurgeJob(journal_nights=5), now=day(9), wall_clock=lambda: day(9))
+    assert (gone_for_good.pushes, gone_for_good.journals) == (1, 1)
+    assert "1 old push can no longer be undone" in gone_for_good.words
+    with store.read() as conn:
+        (left,) = conn.execute(sa.select(push_images)).all()
+    assert left.after is None
+    with pytest.raises(BadInput, match="cannot be undone any more: its images were purged"):
+        taken_back(store, foreign, 9, str(first.push_id))
+    with store.write() as conn:
+        restore(conn, [find_memory(conn, name(gone))], now=day(9))
+    pushed(store, foreign, 9)
+    assert texts(foreign) == sorted([CAT, CAT_AGAIN, TRAM, OWL])
+    assert not purge_store(store, PurgeJob(journal_nights=5), now=day(9), wall_clock=lambda: day(9)).some
+
+
+def test_of_a_strength_that_is_told_no_more_than_that_is_kept(store: Store, tmp_path: Path) -> None:
+    """And the undo gives that back, over what others changed beside it."""
+    foreign = made(tmp_path, strengths=True)
+    record = foreign.add(TRAM)
+    pulled(store, foreign, 1)
+    pushed(store, foreign, 2)
+    pushed(store, foreign, 3)
+    with store.read() as conn:
+        images = conn.execute(sa.select(push_images.c.before, push_images.c.after)).all()
+    assert len(images) == 2
+    assert not any(TRAM in text for image in images for text in image)
+    foreign.use(record)
+    before = foreign.records()[record]
+    assert taken_back(store, foreign, 4).restored == 1
+    after = foreign.records()[record]
+    assert after["ours"]["strength"] > before["ours"]["strength"]
+    assert {**after, "ours": None} == {**before, "ours": None}
+    taken_back(store, foreign, 5)
+    assert "ours" not in foreign.records()[record]
+
+
+def test_a_record_that_moved_to_another_scope_leads_nowhere(store: Store, foreign: JsonForeign) -> None:
+    """Its text is a memory there; here it is gone."""
+    record = foreign.add(TRAM)
+    foreign.add(OWL)
+    pulled(store, foreign, 1)
+    foreign.change(lambda records: records[record].update(scope={"user": "ada"}))
+    assert pulled(store, foreign, 2).changed == 1
+    with store.read() as conn:
+        rows = conn.execute(
+            sa.select(memories.c.status, memories.c.archived_because, memories.c.superseded_by)
+            .where(memories.c.content == TRAM)
+            .order_by(memories.c.key)
+        ).all()
+    assert rows == [("archived", "gone", None), ("active", None, None)]
