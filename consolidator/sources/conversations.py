@@ -60,6 +60,9 @@ def read_messages(path: Path) -> Iterator[Message | BadLine]:
         raise BadInput(f"{path}: there are no *.jsonl files in it; name a log or the folder that holds logs")
     seen: set[_Name] = set()
     for file in files:
+        if file != path and file.exists() and not file.is_file():  # reading a pipe would wait for whoever writes to it
+            yield BadLine(str(file), 0, "file", "is no file")
+            continue
         try:
             with file.open("rb") as stream:
                 log = _Log(file, seen).read(stream)
@@ -183,11 +186,12 @@ _LEFT_OUT = ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscript
 
 def _parse(raw: bytes, whole: bool) -> dict[str, Any]:
     try:
-        entry = json.loads(raw)
+        entry = json.loads(raw.decode())
     except (ValueError, RecursionError) as error:
         if not whole:
             raise Unfit("is cut off (it may still be written to)", "line") from None
-        raise Unfit(f"is no JSON ({error})", "line") from None
+        why = "is not UTF-8" if isinstance(error, UnicodeDecodeError) else f"is no JSON ({error})"
+        raise Unfit(why, "line") from None
     if not isinstance(entry, dict):
         raise Unfit("is not a JSON object", "line")
     return entry

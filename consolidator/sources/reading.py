@@ -56,12 +56,15 @@ def take_down(
 ) -> Sight:  # fmt: skip
     """Read everything. `known`: the records as they were by now; only what differs is put into the spool."""
     sight = Sight()
+    told: BadLine | None = None
     for number, record in enumerate(reading.records, 1):
         if isinstance(record, Item):
             _take_item(_expiring(record, expiry, now), sight, spool, known, url=url, now=now)
         elif isinstance(record, Unreadable):
             sight.unreadable.add(record.id)
-            spool.refuse(record.bad)
+            if record.bad != told:  # what keeps all records of a page from being read is said once
+                spool.refuse(record.bad)
+            told = record.bad
         elif isinstance(record, BadLine):
             spool.refuse(record)
         else:

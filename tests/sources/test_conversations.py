@@ -1,6 +1,7 @@
 """Conversation logs: what was said, and nothing else."""
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -204,7 +205,7 @@ def test_a_whole_last_line_needs_no_end(tmp_path):
         (b"nonsense", "line is no JSON"),
         (b"[1]", "line is not a JSON object"),
         (b"{}", "line tells no role and nothing said"),
-        (b"\xff\xfe", "line is no JSON"),
+        (b"\xff\xfe", "line is not UTF-8"),
         (b"[" * 100_000, "line is no JSON"),
         (b'{"role":"user","content":7}', "content is neither a text nor a list of parts"),
         (b'{"role":"user","content":"a\\u0000b"}', "content holds a NUL"),
@@ -261,3 +262,12 @@ def test_reading_changes_nothing(tmp_path):
     before = (file.read_bytes(), file.stat().st_mtime_ns)
     list(read_messages(file))
     assert (file.read_bytes(), file.stat().st_mtime_ns) == before
+
+
+def test_what_is_no_file_or_no_text_is_told_and_the_rest_is_read(tmp_path: Path) -> None:
+    """A pipe in a folder of logs is not waited for; a line in another encoding is named as what it is."""
+    os.mkfifo(tmp_path / "a.jsonl")
+    log = b'{"role":"user","content":"hi there"}\n\xff\xfe\n'
+    (tmp_path / "b.jsonl").write_bytes(log)
+    assert said(tmp_path) == [("b", "user", "hi there")]
+    assert sorted(bad(tmp_path)) == ["0 file is no file", "2 line is not UTF-8"]

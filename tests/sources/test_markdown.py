@@ -304,6 +304,15 @@ def test_a_file_that_cannot_be_understood_is_not_gone(folder, raw, why):
     [(name, before)] = image.items()
     assert source_of(folder).write([Write(name, before, None)])[name].conflict == f"is in a file that {why}"
     assert (folder / "a.md").read_bytes() == raw
+    assert contents(folder) == {"c": "b.md"}
+
+
+def test_a_pipe_among_the_pages_is_told_and_not_waited_for(folder):
+    """Nobody may ever write to it."""
+    put(folder, "b.md", "- c\n")
+    os.mkfifo(folder / "a.md")
+    bad = [each.reason for each in source_of(folder).read(None).records if isinstance(each, BadLine)]
+    assert (bad, contents(folder)) == (["is no file"], {"c": "b.md"})
 
 
 def id_of_text(name: str, text: str) -> str:
@@ -489,8 +498,10 @@ def test_a_folder_that_may_only_be_read_is_refused_before_anything_is_written(fo
     names = [id_of(source, text) for text in "ab"]
     there = source.look(names)
     locked.chmod(0o555)
-    with pytest.raises(BadInput, match="locked: may only be read"):
-        source.write([Write(name, there[name], None) for name in names])
+    for mode in (0o644, 0o444):
+        (locked / "b.md").chmod(mode)
+        with pytest.raises(BadInput, match="locked: may only be read"):
+            source.write([Write(name, there[name], None) for name in names])
     locked.chmod(0o755)
     assert contents(folder) == {"a": "a.md", "b": "locked/b.md"}
 

@@ -157,6 +157,16 @@ def test_what_is_new_at_the_place_of_what_a_push_removed_is_no_edit_of_it(store,
     assert notes.sorted_lines() == sorted(["- below", "- new", f"- {OWL}", f"- {TRAM}"])
 
 
+def test_why_a_page_cannot_be_read_is_said_once(store, notes):
+    """However many memories it held; all of them are as they were."""
+    notes.text = PAGES["tight"]
+    pulled(store, notes, 1)
+    notes.file.write_bytes(b"- caf\xe9\n")
+    seen = pulled(store, notes, 2)
+    assert (seen.gone, seen.bad_lines, [each.reason for each in seen.bad]) == (0, 1, ["is not valid UTF-8 (byte 6)"])
+    assert {*standing(store).values()} == {"active"}
+
+
 def test_what_fades_stays_on_its_page(store, notes):
     """Forty nights pass; nothing is written, and nothing comes back as news."""
     notes.text = PAGES["nested"]

@@ -250,6 +250,23 @@ def test_a_disk_that_is_full_leaves_the_file_as_it_was(
     assert [path.name for path in foreign.file().parent.iterdir()] == [foreign.file().name]
 
 
+def test_a_file_of_somebody_else_is_left_to_them(foreign: MemoryNewForeign, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where its successor cannot be given to them: one line, and nothing beside it."""
+    key = foreign.add("A text.")
+    whole = foreign.file().read_bytes()
+
+    def refused(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    with foreign.source() as source:
+        image = source.look([key])[key]
+        monkeypatch.setattr(files.os, "fchmod", refused)
+        with pytest.raises(BadInput, match=r"may not be written by this user \(Operation not permitted\)"):
+            source.write([Write(key, image, None)])
+    assert foreign.file().read_bytes() == whole
+    assert [path.name for path in foreign.file().parent.iterdir()] == [foreign.file().name]
+
+
 def test_a_folder_that_cannot_be_written_to_is_refused_first(
     foreign: MemoryNewForeign, monkeypatch: pytest.MonkeyPatch
 ) -> None:

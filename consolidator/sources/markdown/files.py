@@ -1,6 +1,7 @@
 """Files of text that others write too: read whole, and replaced only if they are still what was read."""
 
 import os
+import stat
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +26,10 @@ class Read:
 def read_file(path: Path) -> Read | None:
     """What a file holds, to the byte; None where there is none. changed_at: microseconds since 1970."""
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_at_once) as file:
             status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                return Read(bad="is no file")
             raw = file.read(LARGEST + 1)
     except FileNotFoundError:
         return Read(bad="is a link to nothing") if path.is_symlink() else None
@@ -39,7 +42,12 @@ def read_file(path: Path) -> Read | None:
         text = raw.decode()
     except UnicodeDecodeError as error:
         return Read(raw, "", changed_at, f"is not valid UTF-8 (byte {error.start + 1})")
-    return Read(raw, text, changed_at, "holds a NUL" if "\0" in text else None)
+    return Read(raw, "", changed_at, "holds a NUL") if "\0" in text else Read(raw, text, changed_at)
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Nobody may ever write to a pipe that lies there; opening it would wait for one who does."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def is_protected(path: Path) -> bool:

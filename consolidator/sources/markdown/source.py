@@ -164,10 +164,12 @@ class MarkdownSource:
             file = self.files.get(name)
             if file is None or not file.path.exists():
                 done |= {_id(name, key): Done(conflict=GONE) for key in keys}
-            elif file.read_only or is_protected(file.path):
+                continue
+            if not file.read_only:
+                insist_on_writing(file.path)
+            if file.read_only or is_protected(file.path):
                 done |= {_id(name, key): Done(conflict="is in a file that is only read") for key in keys}
             else:
-                insist_on_writing(file.path)
                 to_write[name] = {key: by_id[_id(name, key)] for key in keys}
         for name, changes in to_write.items():
             told_of = self._write(self.files[name], changes)

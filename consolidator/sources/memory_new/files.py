@@ -54,7 +54,7 @@ def replace(path: Path, before: bytes | None, after: bytes | None) -> bool:
     Write a file whole, or remove it (None), if it still is what was read: `before`, or None for no such file.
 
     False, and nothing done, where it is not. The new one has the permissions and the owner of the old one, and is on
-    the disk when this returns. ConsolidatorError where it cannot be written.
+    the disk when this returns. BadInput where this user may not write it, ConsolidatorError where nobody can.
     """
     try:
         if after is None:
@@ -70,6 +70,10 @@ def replace(path: Path, before: bytes | None, after: bytes | None) -> bool:
             finally:
                 new.unlink(missing_ok=True)
         _sync_folder(path.parent)
+    except PermissionError as error:
+        raise BadInput(
+            f"{path}: may not be written by this user ({error.strerror}), so it is as it was; push as whoever owns it"
+        ) from None
     except OSError as error:
         raise ConsolidatorError(f"{path}: cannot be written ({error.strerror}); it is as it was") from None
     return True
