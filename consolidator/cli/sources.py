@@ -218,7 +218,7 @@ def tell_pushed(name: str, url: str, pushed: "Pushed", *, dry_run: bool = False,
         for line in pushed.notes:
             note(f"consolidate: {one_line(line)}")
         emit(pushed_line(name, pushed, dry_run=dry_run))
-        if pushed.push_id:
+        if pushed.push_id and pushed.written + pushed.made + pushed.removed:
             emit(f"To take it back: consolidate undo {pushed.push_id}")
     return pushed_document(name, url, pushed)
 

@@ -220,6 +220,13 @@ class KeepsBook(Protocol):
         ...
 
 
+@runtime_checkable
+class KeepsSome(Protocol):
+    """A source of whose records some are only read: what was forgotten here is for a person to take out there."""
+
+    def is_only_read(self, record: str) -> bool: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """

@@ -15,7 +15,7 @@ from consolidator.laws.clock import Rates
 from consolidator.sources.carry import Carrier, Planned
 from consolidator.sources.ours import Teller, Told
 from consolidator.sources.planned import Agenda, Step, agenda_of
-from consolidator.sources.port import Image, KeepsBook, NeedsVector, Options, Source
+from consolidator.sources.port import Image, KeepsBook, KeepsSome, NeedsVector, Options, Source
 from consolidator.sources.reading import Progress
 from consolidator.sources.settle import portions, settle
 from consolidator.store.engine import Store
@@ -172,7 +172,11 @@ class _Push:
             if step.group in without or not self._is_as_known(step, image):
                 continue
             if step.kind in ("forgotten", "unmade"):
-                if image is not None:
+                if image is not None and isinstance(self.source, KeepsSome) and self.source.is_only_read(step.id):
+                    self.carrier.notes.append(
+                        f"{step.id}: was forgotten here, and is only read; take it out over there"
+                    )
+                elif image is not None:
                     planned.append(Planned(step, image, None, None))
                 continue
             one = told.get(step.key or 0)

@@ -62,7 +62,7 @@ def take_down(
             _take_item(_expiring(record, expiry, now), sight, spool, known, url=url, now=now)
         elif isinstance(record, Unreadable):
             sight.unreadable.add(record.id)
-            if record.bad != told:  # what keeps all records of a page from being read is said once
+            if record.bad is not told:  # what keeps all records of a page from being read is said once
                 spool.refuse(record.bad)
             told = record.bad
         elif isinstance(record, BadLine):

@@ -167,6 +167,23 @@ def test_why_a_page_cannot_be_read_is_said_once(store, notes):
     assert {*standing(store).values()} == {"active"}
 
 
+def test_what_is_forgotten_stays_where_it_is_only_read(store, tmp_path):
+    """It goes everywhere else; each push says so, and is complete all the same: nobody can do more tonight."""
+    workspace = Notes(tmp_path)
+    workspace.file, workspace.url = tmp_path / "USER.md", f"openclaw:{tmp_path}"
+    workspace.text = f"- {TRAM}\n- {OWL}\n"
+    (tmp_path / "SOUL.md").write_text(f"- {TRAM}\n")
+    pulled(store, workspace, 1)
+    forgotten(store, TRAM, 2)
+    first, second = pushed(store, workspace, 2), pushed(store, workspace, 3)
+    assert (first.removed, first.exit_code) == (1, 0)
+    assert (second.push_id, second.exit_code) == (None, 0)
+    assert "is only read" in first.notes[0]
+    assert first.notes == second.notes
+    assert workspace.text == f"- {OWL}\n"
+    assert (tmp_path / "SOUL.md").read_text() == f"- {TRAM}\n"
+
+
 def test_what_fades_stays_on_its_page(store, notes):
     """Forty nights pass; nothing is written, and nothing comes back as news."""
     notes.text = PAGES["nested"]

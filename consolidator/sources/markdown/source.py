@@ -218,6 +218,9 @@ class MarkdownSource:
                 changes[key] = Change(each.before, each.after)
         return changes, conflicts
 
+    def is_only_read(self, record: str) -> bool:
+        return self.folder.is_read_only(_parts(record)[0])
+
     def version(self) -> str | None:
         return None
 
