@@ -7,7 +7,6 @@ Days are counted from one on which every record of a foreign store made for a te
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 import sqlalchemy as sa
 
 from consolidator.sources.port import Source
@@ -44,13 +43,6 @@ def exported(store: Store, at: float) -> Exported:
 
 def as_it_is(source: Source) -> Source:
     return source
-
-
-def written_to(foreign: Foreign) -> None:
-    """Skips the test over what is only read."""
-    with foreign.source() as source:
-        if source.ways == "read":
-            pytest.skip("it is only read")
 
 
 def pulled(store: Store, foreign: Foreign, at: float, *, seen: As = as_it_is, **how: bool) -> Pulled:

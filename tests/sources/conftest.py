@@ -9,15 +9,15 @@ import pytest
 
 from consolidator.store.engine import Store, open_store
 from tests.sources.foreign import Foreign
-from tests.sources.foreigns import FOREIGNS, made
+from tests.sources.foreigns import FOREIGNS, WRITTEN, made
 
 Make = Callable[[], Foreign]
 MakeStore = Callable[..., Store]
 
 
-@pytest.fixture(params=FOREIGNS)
+@pytest.fixture(params=WRITTEN)
 def new_foreign(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
-    """Makes foreign stores of one kind, as often as asked."""
+    """Makes foreign stores of one kind that is read and written, as often as asked."""
     numbers = count(1)
     with ExitStack() as stack:
 
@@ -31,8 +31,17 @@ def new_foreign(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make
 
 @pytest.fixture
 def foreign(new_foreign: Make) -> Foreign:
-    """A foreign store, once of each kind."""
+    """A foreign store, once of each kind that is read and written."""
     return new_foreign()
+
+
+@pytest.fixture(params=FOREIGNS)
+def any_foreign(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Foreign]:
+    """A foreign store, once of each kind, as it is before anything is added."""
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    with made(request.param, folder) as foreign:
+        yield foreign
 
 
 @pytest.fixture

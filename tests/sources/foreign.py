@@ -12,7 +12,7 @@ class Foreign(Protocol):
     A store of another system, with what that system itself does to it: none of it goes through our source.
 
     To be subclassed. url, options: what the command line is given. A foreign that `add` cannot add to (an export) has
-    its records from the start, and only the reading part of the contract runs over it.
+    its records from the start and is one of `foreigns.READ`: only what is only read is tried with it.
     """
 
     url: str

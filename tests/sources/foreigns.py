@@ -26,6 +26,8 @@ FOREIGNS = {
     "memory-smart": "qdrant_foreign:plain",
     "openclaw": "markdown_foreign:openclaw",
 }
+READ = {"mem0"}  # they are only read
+WRITTEN = sorted(FOREIGNS.keys() - READ)
 
 
 def made(name: str, folder: Path) -> AbstractContextManager[Foreign]:

@@ -27,7 +27,6 @@ from tests.sources.acts import (
     standing,
     taken_back,
     texts,
-    written_to,
 )
 from tests.sources.broken import WRITES, Breaking, Broken
 from tests.sources.conftest import Make, MakeStore
@@ -47,7 +46,6 @@ class Ended(NamedTuple):
 def prepared(new_store: MakeStore, new_foreign: Make) -> tuple[Store, Foreign]:
     """Something to be made, written, removed, and forgotten."""
     foreign = new_foreign()
-    written_to(foreign)
     for text in (CAT, CAT_AGAIN, TRAM, OWL, DENTIST, FORGOTTEN):
         foreign.add(text)
     store = new_store()
