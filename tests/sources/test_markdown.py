@@ -307,6 +307,25 @@ def test_a_file_that_cannot_be_understood_is_not_gone(folder, raw, why):
     assert contents(folder) == {"c": "b.md"}
 
 
+def test_what_a_page_held_is_not_gone_while_it_is_written_anew(folder, monkeypatch):
+    """Who writes it empties it first; it is read when it is at rest. One that never is stops the reading."""
+    page = put(folder, "a.md", "")
+    put(folder, "b.md", "- c\n")
+    acts = [lambda: page.write_text("- a\n"), lambda: page.write_text("- a\n- b\n"), lambda: None]
+
+    class Waiting:
+        def wait(self, _seconds: float) -> None:
+            (acts.pop(0) if len(acts) > 1 else acts[0])()
+
+    monkeypatch.setattr(files, "Event", Waiting)
+    assert contents(folder) == {"a": "a.md", "b": "a.md", "c": "b.md"}
+    acts[:] = [lambda: page.write_text(page.read_text() + "- more\n")]
+    with pytest.raises(BadInput, match=r"a.md: is written to without a pause"):
+        source_of(folder).read(None)
+    acts[:] = [page.unlink, lambda: None]
+    assert contents(folder) == {"c": "b.md"}
+
+
 def test_a_pipe_among_the_pages_is_told_and_not_waited_for(folder):
     """Nobody may ever write to it."""
     put(folder, "b.md", "- c\n")

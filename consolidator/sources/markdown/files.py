@@ -2,25 +2,33 @@
 
 import os
 import stat
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkstemp
+from threading import Event
 
 from consolidator.errors import BadInput
 
 LARGEST = 4 * 2**20  # far beyond any page that an agent can read
 TRIES = 10
+REST_SECONDS = 0.02  # who empties a file and writes it anew takes far less
+LOOKS = 25
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A file as it was read. bad: why it cannot be understood; it is there all the same."""
+    """
+    A file as it was read. bad: why it cannot be understood; it is there all the same. state: what tells that it was
+    written to since.
+    """
 
     raw: bytes = b""
     text: str = ""
     changed_at: int = 0
     bad: str | None = None
+    state: object = None
 
 
 def read_file(path: Path) -> Read | None:
@@ -38,11 +46,45 @@ def read_file(path: Path) -> Read | None:
     changed_at = status.st_mtime_ns // 1000
     if len(raw) > LARGEST:
         return Read(raw, "", changed_at, f"is larger than {LARGEST // 2**20} MiB")
+    state = _state(status, len(raw))
     try:
         text = raw.decode()
     except UnicodeDecodeError as error:
-        return Read(raw, "", changed_at, f"is not valid UTF-8 (byte {error.start + 1})")
-    return Read(raw, "", changed_at, "holds a NUL") if "\0" in text else Read(raw, text, changed_at)
+        return Read(raw, "", changed_at, f"is not valid UTF-8 (byte {error.start + 1})", state)
+    return Read(raw, "", changed_at, "holds a NUL", state) if "\0" in text else Read(raw, text, changed_at, None, state)
+
+
+def at_rest(found: Mapping[Path, Read]) -> dict[Path, Read]:
+    """
+    These files, each read again if somebody is just writing it: he empties it first, and what it held is not gone.
+
+    BadInput where one never comes to rest.
+    """
+    held = dict(found)
+    for _ in range(LOOKS):
+        Event().wait(REST_SECONDS)
+        changed = [path for path, read in held.items() if read.state is not None and read.state != _state_of(path)]
+        if not changed:
+            return held
+        for path in changed:
+            again = read_file(path)
+            if again is None:
+                del held[path]
+            else:
+                held[path] = again
+    raise BadInput(f"{changed[0]}: is written to without a pause; try again later")
+
+
+def _state_of(path: Path) -> object:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return _state(status, status.st_size)
+
+
+def _state(status: os.stat_result, size: int) -> object:
+    return status.st_ino, status.st_mtime_ns, size
 
 
 def _at_once(path: str, flags: int) -> int:

@@ -5,11 +5,20 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path
 
 from consolidator.exchange.fields import Unfit
 from consolidator.exchange.records import BadLine
 from consolidator.sources.markdown.blocks import Page, key_of, parse
-from consolidator.sources.markdown.files import TRIES, Read, insist_on_writing, is_protected, read_file, replace_file
+from consolidator.sources.markdown.files import (
+    TRIES,
+    Read,
+    at_rest,
+    insist_on_writing,
+    is_protected,
+    read_file,
+    replace_file,
+)
 from consolidator.sources.markdown.images import Change, edited, images_of, merged, told
 from consolidator.sources.markdown.moves import Seen, moved, seen
 from consolidator.sources.markdown.places import File, Folder, folder_of
@@ -63,11 +72,13 @@ class MarkdownSource:
 
     def read(self, since: str | None) -> Reading:
         before, now = seen(since), Seen()
-        found = [(file, read) for file in self.files.values() if (read := read_file(file.path)) is not None]
-        for file, read in found:
-            now.hashes[file.name] = hashlib.sha256(read.raw).hexdigest() if read.bad is None else ""
-        if before.hashes and before.hashes == now.hashes and all(now.hashes.values()):
+        first = {file.path: read for file in self.files.values() if (read := read_file(file.path)) is not None}
+        hashes = self._hashes(first)
+        if before.hashes and before.hashes == hashes and all(hashes.values()):
             return Reading((), since, unchanged=True)
+        rest = at_rest(first)
+        now.hashes.update(self._hashes(rest))
+        found = [(file, rest[file.path]) for file in self.files.values() if file.path in rest]
         pages = []
         for file, read in found:
             page = parse(read.text, file.rules)
@@ -75,6 +86,11 @@ class MarkdownSource:
             pages.append((file, read, page))
         notes = () if found else (f"{self.folder.root}: there are no Markdown files of this kind in it",)
         return Reading(self._records(pages, now, moved(before, now)), str(now), notes=notes)
+
+    def _hashes(self, found: Mapping[Path, Read]) -> dict[str, str]:
+        """The SHA-256 of each file, by its name; empty where it cannot be understood."""
+        reads = {file.name: found[file.path] for file in self.files.values() if file.path in found}
+        return {name: hashlib.sha256(read.raw).hexdigest() if read.bad is None else "" for name, read in reads.items()}
 
     def _records(
         self,
