@@ -10,6 +10,7 @@ from consolidator.cli.session import IdsArgument, JsonOption, ScopeOption, Sessi
 from consolidator.errors import BadInput
 
 if TYPE_CHECKING:
+    from consolidator.conditions import Conditions
     from consolidator.store.engine import Store
     from consolidator.store.find import Found
     from consolidator.store.forget import Forgotten
@@ -100,16 +101,18 @@ def forget(
         consolidate forget 3f9a1c22 --yes
         consolidate forget --where type=observation --where before=2026-01-01 --where "strength<0.1" --dry-run
     """
+    from consolidator.conditions import parse_conditions
     from consolidator.store.forget import forget
 
     if bool(ids) == bool(where):
-        raise BadInput("say what to forget: ids, or conditions with --where")
+        raise BadInput("say what to forget: either ids, or conditions with --where")
+    conditions = parse_conditions(where or [])
     asks = sys.stdin.isatty() and on_terminal(sys.stderr)
     if not (yes or asks or dry_run):
         raise BadInput("forget deletes for good and cannot ask here; add --yes where that is meant")
     session: Session = ctx.obj
     with session.open("read" if dry_run else "write") as store:
-        found = _found(session, store, ids or [], where or [], scope_text(scope))
+        found = _found(session, store, ids or [], conditions, scope_text(scope))
         if dry_run:
             return _would_forget(found, json=json)
         if not yes and found:
@@ -129,14 +132,15 @@ def forget(
     return _tell_forgotten(done, whole=bool(ids), json=json)
 
 
-def _found(session: Session, store: "Store", ids: list[str], where: list[str], scope: str | None) -> "list[Found]":
+def _found(
+    session: Session, store: "Store", ids: list[str], conditions: "Conditions", scope: str | None
+) -> "list[Found]":
     """The memories of these ids, or those for which all conditions hold."""
-    from consolidator.conditions import parse_conditions
     from consolidator.store.find import find_memories, find_scopes
     from consolidator.store.matching import matching
     from consolidator.store.readers import Clocks
 
-    conditions, now = parse_conditions(where), clock()
+    now = clock()
     with store.read() as conn:
         if ids:
             return find_memories(conn, ids, scope)

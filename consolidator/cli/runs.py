@@ -26,6 +26,7 @@ def undo(
     \b
     Example:
         consolidate undo last
+        consolidate undo push-20261201-0330-5d3c8a10
     """
     from consolidator.store.find import find_run
     from consolidator.store.undo import undo_run
@@ -76,7 +77,10 @@ def _undo_push(session: Session, push_id: str, *, dry_run: bool, json: bool) -> 
         document = {"push_id": undone.push_id, "source": named.name, "url": url, "exit": undone.exit_code}
         emit_json({**document, "restored": undone.restored, "refused": list(undone.refused)})
         return undone.exit_code
-    emit(f"{undone.push_id}: {_counted(undone.restored, 'record')} of {named.name} given back.")
+    if undone.restored or undone.refused:
+        emit(f"{undone.push_id}: {_counted(undone.restored, 'record')} of {named.name} given back.")
+    else:  # no image is kept of what is forgotten
+        emit(f"{undone.push_id}: nothing of {named.name} to give back; what was forgotten here stays away.")
     for refused in undone.refused:
         emit(f"Refused: {one_line(refused)}")
     return undone.exit_code

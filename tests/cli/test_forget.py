@@ -326,8 +326,9 @@ def test_an_export_may_be_of_some_memories(life: Life) -> None:
     ],
 )
 def test_a_condition_that_cannot_be_meant_is_refused(eve: Consolidate, condition: str, said: str) -> None:
-    """In one line that says what can, and nothing is forgotten."""
-    eve("forget", "--where", condition, "--yes").refused(f"--where {condition}: {said}")
+    """In one line that says what can, before anything is asked, and nothing is forgotten."""
+    for answer in (["--yes"], []):
+        eve("forget", "--where", condition, *answer).refused(f"--where {condition}: {said}")
 
 
 def test_ids_and_conditions_are_not_mixed(eve: Consolidate) -> None:
