@@ -21,7 +21,7 @@ from consolidator.store.sourced import NEW, REMOVED, Mapped, read_map, standings
 
 
 class Planned(NamedTuple):
-    """A write, for what it is made, and the revision of the memory that it tells; None: it tells of none."""
+    """A write, for what it is made, and the revision of the memory that it tells (a copy: ASIDE); None: of none."""
 
     step: Step
     before: Image | None
@@ -76,9 +76,9 @@ class Carrier:
             pushes.note_pushed(conn, self.source_key, at=self.wall_clock())
 
     def leave(self, step: Step, why: str) -> None:
-        """Note what is left alone, and with it all that stands or falls with it."""
+        """Note what is left alone, and with it all that stands or falls with it; nothing does with a copy."""
         self.conflicts.append(f"{step.id}: {why}")
-        if step.group is not None:
+        if step.group is not None and step.kind != "copy":
             self.failed.add(step.group)
 
     def _begin(self) -> str | None:
@@ -121,10 +121,11 @@ class Carrier:
                     known[step.id] = row._replace(expected=None)
                 continue
             expected = self._fingerprint(one.after)
+            told = one.revision if row.memory_key == step.key else row.revision
             if expected is None:
-                known[step.id] = row._replace(expected=None, removed_at=self.wall_clock())
+                told = told if step.kind == "copy" else row.revision
+                known[step.id] = row._replace(expected=None, removed_at=self.wall_clock(), revision=told)
             else:
-                told = one.revision if row.memory_key == step.key else row.revision
                 settled = row._replace(fingerprint=expected, expected=None, revision=told)
                 known[step.id] = settled._replace(removed_at=None, gone_at=None)
                 if result.fingerprint != expected:

@@ -3,6 +3,8 @@ What a push has to say, before it has looked over there: which records, and whic
 
 Records of a group are those of a merge: that of the text that stays, and those that it takes the place of. The texts
 that stay are written first, and where one cannot be, or one of the group was edited over there, all of it is left.
+
+Of several records that say the same one stays, by which their memory is told; the others are *copies*, and go.
 """
 
 from collections import defaultdict
@@ -13,11 +15,12 @@ from typing import Literal, NamedTuple
 import sqlalchemy as sa
 
 from consolidator.store.pushes import makers, removers
-from consolidator.store.sourced import NEW, Mapped, Standing, merges_of, read_map, standings
+from consolidator.store.sourced import ASIDE, NEW, Mapped, Standing, merges_of, read_map, standings
 
 # made: a new record. written: one that is there. returned: one that a push removed. retired: its memory is not active.
-# unmade: a record that a push made of a memory that an undo has taken back. forgotten: forgotten here.
-Kind = Literal["made", "written", "returned", "retired", "unmade", "forgotten"]
+# copy: another record of an active memory stays. unmade: a record that a push made of a memory that an undo has taken
+# back. forgotten: forgotten here.
+Kind = Literal["made", "written", "returned", "retired", "copy", "unmade", "forgotten"]
 
 
 class Step(NamedTuple):
@@ -33,8 +36,9 @@ class Step(NamedTuple):
 class Agenda:
     """
     puts: what is to be there, first. retires: what may go then. checks: records of groups that are as they should be,
-    and must be found so. rows: the records as known. records: of each memory, those that live. heirs: of a superseded
-    memory, the active one that it leads to. sources: of a new record's memory, the records that it was written from.
+    and must be found so. rows: the records as known. records: of each memory, those that live. stays: of each memory,
+    the record by which it is told; where none lives, the one to be brought back. heirs: of a superseded memory, the
+    active one that it leads to. sources: of a new record's memory, the records that it was written from.
     """
 
     rows: dict[str, Mapped]
@@ -42,6 +46,7 @@ class Agenda:
     retires: list[Step] = field(default_factory=list)
     checks: list[Step] = field(default_factory=list)
     records: dict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
+    stays: dict[int, str] = field(default_factory=dict)
     heirs: dict[int, int] = field(default_factory=dict)
     sources: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
@@ -66,8 +71,11 @@ def agenda_of(conn: sa.Connection, source_key: int, *, everything: bool) -> Agen
     memories |= _heirs(conn, memories)
     agenda.heirs = {key: end for key in memories if (end := _end(key, memories)) is not None and end != key}
     known = {row.memory_key for row in rows.values() if row.memory_key is not None}
-    for name, row in rows.items():
-        if row.lives and row.memory_key is not None:
+    for name, row in sorted(rows.items(), key=_rank):
+        if row.memory_key is None or row.gone_at is not None or row.fingerprint == NEW:
+            continue
+        agenda.stays.setdefault(row.memory_key, name)
+        if row.lives:
             agenda.records[row.memory_key].append(name)
     unmade: dict[str, int] = {}
     returned: dict[str, int] = {}
@@ -86,6 +94,12 @@ def agenda_of(conn: sa.Connection, source_key: int, *, everything: bool) -> Agen
     return agenda
 
 
+def _rank(known: tuple[str, Mapped]) -> tuple[bool, bool, bool, int, str]:
+    """Which of a memory's records stays: one that lives, that was told before, that is used most, by its id."""
+    name, row = known
+    return not row.lives, row.is_copy, row.revision is None, -row.uses, name
+
+
 def _step(name: str, row: Mapped, memories: Mapping[int, Standing], agenda: Agenda, *, everything: bool) -> Step | None:
     if row.gone_at is not None or row.fingerprint == NEW:
         return None
@@ -95,8 +109,13 @@ def _step(name: str, row: Mapped, memories: Mapping[int, Standing], agenda: Agen
     if stands is None:
         return Step(name, row.memory_key, "unmade") if row.lives else None
     if not row.lives:
-        lacks = stands.status == "active" and not agenda.records.get(stands.key)
+        lacks = stands.status == "active" and agenda.stays[stands.key] == name
         return Step(name, stands.key, "returned") if lacks else None
+    if stands.status == "active" and (stays := agenda.stays[stands.key]) != name:
+        told = row.is_copy and not agenda.rows[stays].is_copy
+        return None if told else Step(name, stands.key, "copy", stands.key)
+    if row.revision == ASIDE and stands.status != "active":
+        return None
     if not everything and stands.revision == row.revision:
         return None
     if stands.status == "active":
@@ -138,7 +157,9 @@ def _add_new(conn: sa.Connection, agenda: Agenda, memories: Mapping[int, Standin
             made_of.setdefault(one.superseded_by, set()).add(old)
     by_memory: dict[int, list[str]] = defaultdict(list)
     for name, row in sorted(agenda.rows.items()):
-        if row.memory_key is not None and row.gone_at is None and row.fingerprint != NEW:
+        if row.memory_key is None or row.gone_at is not None or row.fingerprint == NEW:
+            continue
+        if row.revision != ASIDE or agenda.stays[row.memory_key] == name:
             by_memory[row.memory_key].append(name)
     active = {key for key, one in standings(conn, made_of).items() if one.status == "active"}
     for key in sorted(made_of):
@@ -178,6 +199,6 @@ def _bind_heirs(agenda: Agenda) -> None:
     ]
     told = {step.id for step in agenda.puts}
     for key in groups:
-        for name in agenda.records.get(key, ()):
+        for name in agenda.records.get(key, ())[:1]:
             if name not in told:
                 agenda.checks.append(Step(name, key, "written", key))

@@ -81,11 +81,11 @@ class Ours:
     A memory of ours as a push tells it.
 
     id: the SHA-256 of content. strength: as of the push. status, because: active; archived and why (faded, expired,
-    user, gone); superseded. heir: the record over there of what took its place, if there is one. merged_from: the
-    records over there of what it was written from; the first gives a new record what we do not know (agent,
-    session, category). links: [record over there, weight] of its direct links as of the push, where the source asks
-    for them. vector: of the source's own model, where there is one; None otherwise. changed_at: when a night last
-    changed it.
+    user, gone); superseded, as is told of a copy of a record, too. heir: the record over there of what took its place,
+    if there is one. merged_from: the records over there of what it was written from; the first gives a new record what
+    we do not know (agent, session, category). links: [record over there, weight] of its direct links as of the push,
+    where the source asks for them. vector: of the source's own model, where there is one; None otherwise. changed_at:
+    when a night last changed it.
     """
 
     id: str

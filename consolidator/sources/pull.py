@@ -7,7 +7,7 @@ wrote is known by its fingerprint and never taken for news.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -26,6 +26,7 @@ from consolidator.store.engine import Store
 from consolidator.store.locks import Clock, hold_source
 from consolidator.store.pushes import rewriters, settle_images, unfinished
 from consolidator.store.sourced import (
+    ASIDE,
     REMOVED,
     Mapped,
     Standing,
@@ -157,18 +158,21 @@ def _take(
         return done, intake
     concerned = {*done.superseded, *done.archived, *done.gone}
     elsewhere = held_elsewhere(conn, concerned, key)
-    held = elsewhere | {row.memory_key for row in done.map.values() if row.lives}
     put_away = {read.id for read in sight.reads.values() if read.archived}
-    in_use = elsewhere | {row.memory_key for name, row in done.map.items() if row.lives and name not in put_away}
+    said = {row.memory_key for name, row in done.map.items() if row.lives and name not in put_away}
+    in_use = elsewhere | said
     edits.bring_back(conn, done.seen_again, now=now, kept=False)
     edits.bring_back(conn, done.said_again, now=now, kept=True)
-    edits.supersede(conn, {old: new for old, new in done.superseded.items() if old not in held}, now=now)
+    edits.supersede(conn, {old: new for old, new in done.superseded.items() if old not in in_use}, now=now)
     edits.retell(conn, done.retold)
     for because in {*done.archived.values()}:
         keys = {one for one, why in done.archived.items() if why == because and one not in in_use}
         edits.archive(conn, keys, because, now=now)
-    edits.archive(conn, done.gone - held, edits.GONE, now=now)
-    write_map(conn, key, known, _with_revisions(conn, done, memories))
+    edits.archive(conn, done.gone - in_use, edits.GONE, now=now)
+    gone = {one for one in {*done.gone, *done.superseded} - said if one in memories}
+    _take_copies(done, {one for one in gone if memories[one].status == "active"}, now=now)
+    spare = {name for name in put_away if done.map[name].memory_key in said}
+    write_map(conn, key, known, _with_spare(conn, _with_revisions(conn, done, memories), spare))
     _settle_images(conn, key, known, sight)
     return done, intake
 
@@ -187,6 +191,13 @@ def _settle_images(conn: sa.Connection, key: int, known: Mapping[str, Mapped], s
     settle_images(conn, unfinished(conn, key), done=done, undone=waits.keys() - done)
 
 
+def _take_copies(done: Sorted, gone: Set[int], *, now: int) -> None:
+    """With the record that stayed its copies are gone, which a push had removed: none of them is brought back."""
+    for name, row in done.map.items():
+        if row.memory_key in gone and row.removed_at is not None and row.gone_at is None:
+            done.map[name] = row._replace(gone_at=now)
+
+
 def _with_revisions(conn: sa.Connection, done: Sorted, memories: Mapping[int, Standing]) -> dict[str, Mapped]:
     """What a push would tell of these memories now is what was just read: only later changes are to be sent."""
     told = {name: row for name, row in done.map.items() if name in done.told and row.memory_key is not None}
@@ -195,6 +206,14 @@ def _with_revisions(conn: sa.Connection, done: Sorted, memories: Mapping[int, St
         name: row._replace(revision=now[row.memory_key].revision) for name, row in told.items() if row.memory_key in now
     }
     return {**done.map, **revised}
+
+
+def _with_spare(conn: sa.Connection, rows: Mapping[str, Mapped], spare: Set[str]) -> dict[str, Mapped]:
+    """Records that are put away over there, of memories that others there say: nothing is to be told of them."""
+    stand = standings(conn, {key for name in spare if (key := rows[name].memory_key) is not None})
+    active = {key for key, one in stand.items() if one.status == "active"}
+    aside = {name: rows[name]._replace(revision=ASIDE) for name in spare if rows[name].memory_key in active}
+    return {**rows, **aside}
 
 
 def _pulled(done: Sorted, intake: Intake, sight: Sight, notes: Iterable[str]) -> Pulled:

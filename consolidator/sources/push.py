@@ -3,10 +3,10 @@ Writing back what the nights have made of a source's memories, over what is stil
 
 What was edited over there since is left alone and reported: the next pull takes it in. What stays of a merge is
 written, and read again, before anything that it takes the place of goes: at no instant is a text in neither. What is
-gone over there is never brought back.
+gone over there is never brought back. Of records that say the same all but one are told as superseded by that one.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
@@ -21,10 +21,11 @@ from consolidator.sources.settle import portions, settle
 from consolidator.store.engine import Store
 from consolidator.store.locks import Clock, hold_source
 from consolidator.store.pushes import new_push_id, removed_images
-from consolidator.store.sourced import find_source, note_told
+from consolidator.store.sourced import ASIDE, LEFT, find_source, note_told
 
 _EDITED = "was edited over there since it was last pulled"
 _LOST = "is no more over there; the next pull archives it here"
+_GOING = ("retired", "copy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ class _Push:
         for some in (*portions(self.agenda.puts), *portions(self.agenda.retires)):
             planned = self._plan(some)
             if self.dry_run:
-                self.planned += [_line(one) for one in planned]
+                self.planned += [_line(one, self.agenda.stays) for one in planned]
             else:
                 self.carrier.carry(planned)
             self.looked_at += len(some)
@@ -151,7 +152,8 @@ class _Push:
             return None
         row = self.agenda.rows[step.id]
         if there is None:
-            return _LOST if step.kind == "written" or isinstance(step.group, int) else None
+            bound = isinstance(step.group, int) and step.kind != "copy"
+            return _LOST if step.kind == "written" or bound else None
         return None if self.source.fingerprint(there) in (row.fingerprint, row.expected) else _EDITED
 
     def _plan(self, steps: Sequence[Step]) -> list[Planned]:
@@ -182,24 +184,29 @@ class _Push:
             one = told.get(step.key or 0)
             if one is None or (one.ours.status == "active") != (step.kind != "retired"):
                 continue  # it has changed since it was looked up: the next push tells it
-            if image is None and step.kind == "retired":
+            if image is None and step.kind in _GOING:
                 continue
             base = were.get(step.id) if image is None and step.kind == "returned" else image
             like = (there.get(name) or were.get(name) for name in new.get(step.id) or ())
             after = self._rendered(step, one, base, next(filter(None, like), None) if base is None else None)
-            if after is None and step.kind != "retired":
+            is_copy = step.kind == "copy"
+            if after is None and step.kind not in _GOING:
                 without.add(step.group)
             elif after == image:
-                equal[step.id] = one.revision
+                equal[step.id] = LEFT if is_copy else one.revision
             else:
-                planned.append(Planned(step, image, after, one.revision))
+                planned.append(Planned(step, image, after, ASIDE if is_copy else one.revision))
         self.carrier.failed |= without - {None}
         self._note_told(equal)
         return planned
 
     def _rendered(self, step: Step, told: Told, base: Image | None, like: Image | None) -> Image | None:
         """None for a text that stays: it cannot be held over there, and why is noted."""
-        ours = replace(told.ours, vector=self.vectors.get(step.key or 0)) if step.kind == "made" else told.ours
+        ours = told.ours
+        if step.kind == "made":
+            ours = replace(ours, vector=self.vectors.get(step.key or 0))
+        elif step.kind == "copy":
+            ours = replace(ours, status="superseded", heir=self.agenda.stays[step.key or 0])
         try:
             after = self.source.render(ours, base, like, now=self.teller.now)
         except NeedsVector:
@@ -208,7 +215,7 @@ class _Push:
                 f"{ours.id[:12]}: not written, for it has no vector of the model {model}; set the model and its key"
             )
             return None
-        if after is None and step.kind != "retired":
+        if after is None and step.kind not in _GOING:
             self.carrier.notes.append(f"{ours.id[:12]}: not written, for it cannot be held over there")
         return after
 
@@ -220,13 +227,14 @@ class _Push:
                 note_told(conn, self.key, behind)
 
 
-def _line(planned: Planned) -> str:
+def _line(planned: Planned, stays: Mapping[int, str]) -> str:
     what = "removed" if planned.after is None else "made" if planned.before is None else "written"
     because = {
         "made": "it takes the place of others",
         "written": "what is held here has changed",
         "returned": "it is active here again",
         "retired": "it is not active here",
+        "copy": f"it says the same as {stays.get(planned.step.key or 0)}",
         "unmade": "the merge that made it was undone",
         "forgotten": "it was forgotten here",
     }[planned.step.kind]

@@ -12,7 +12,7 @@ from consolidator.exchange.records import MemoryLine
 from consolidator.report.words import counted
 from consolidator.sources.reading import Read, Sight
 from consolidator.store.edits import GONE
-from consolidator.store.sourced import NEW, REMOVED, Mapped, Standing
+from consolidator.store.sourced import ASIDE, NEW, REMOVED, Mapped, Standing
 
 _NEVER = 2**62
 
@@ -115,6 +115,8 @@ class _Sorter:
 
         What no push has ever written over is as it was left: its system has no way of putting it away.
         """
+        if row.revision == ASIDE:
+            return not read.archived
         told = self.memories.get(row.memory_key or 0)
         return (
             read.id in self.rewritten
@@ -129,7 +131,8 @@ class _Sorter:
         """Somebody has decided of it: what that makes of the memory that it was, and of the one that it is."""
         self.done.counts["changed"] += 1
         old, key = row.memory_key, self.names.get(read.name)
-        self.done.map[read.id] = Mapped(key, read.fingerprint, uses=read.uses, revision=row.revision)
+        told = None if row.is_copy else row.revision
+        self.done.map[read.id] = Mapped(key, read.fingerprint, uses=read.uses, revision=told)
         if key is None:
             self.done.map[read.id] = self.done.map[read.id]._replace(unwanted=row.unwanted)
             if old is not None:

@@ -15,6 +15,8 @@ from consolidator.store.tables import UNWANTED, identities, memories, merge_sour
 
 NEW = ""  # in place of a fingerprint: a push under way makes the record
 REMOVED = ""  # in place of an expected one: a push under way removes it
+# In place of a revision, of what a push has told to be a copy of another record: it is put away, or stays as it is.
+ASIDE, LEFT = -1, -2
 _NAMES_AT_ONCE = 10_000
 _ROWS_AT_ONCE = 20_000
 _COLUMNS = ("memory_key", "fingerprint", "expected", "uses", "revision", "gone_at", "removed_at", "unwanted")
@@ -35,6 +37,10 @@ class Mapped(NamedTuple):
     @property
     def lives(self) -> bool:
         return self.gone_at is None and self.removed_at is None and self.fingerprint != NEW
+
+    @property
+    def is_copy(self) -> bool:
+        return self.revision in (ASIDE, LEFT)
 
 
 class Standing(NamedTuple):

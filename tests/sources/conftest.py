@@ -9,7 +9,7 @@ import pytest
 
 from consolidator.store.engine import Store, open_store
 from tests.sources.foreign import Foreign
-from tests.sources.foreigns import FOREIGNS, WRITTEN, made
+from tests.sources.foreigns import FOREIGNS, NAMED_BY_TEXT, WRITTEN, made
 
 Make = Callable[[], Foreign]
 MakeStore = Callable[..., Store]
@@ -33,6 +33,13 @@ def new_foreign(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make
 def foreign(new_foreign: Make) -> Foreign:
     """A foreign store, once of each kind that is read and written."""
     return new_foreign()
+
+
+@pytest.fixture(params=sorted({*WRITTEN} - NAMED_BY_TEXT))
+def repeating(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Foreign]:
+    """A foreign store, once of each kind in which several records may say the same."""
+    with made(request.param, tmp_path) as foreign:
+        yield foreign
 
 
 @pytest.fixture(params=FOREIGNS)

@@ -28,6 +28,7 @@ FOREIGNS = {
 }
 READ = {"mem0"}  # they are only read
 WRITTEN = sorted(FOREIGNS.keys() - READ)
+NAMED_BY_TEXT = {"formative"}  # no two records say the same
 
 
 def made(name: str, folder: Path) -> AbstractContextManager[Foreign]:

@@ -44,9 +44,9 @@ class Ended(NamedTuple):
 
 
 def prepared(new_store: MakeStore, new_foreign: Make) -> tuple[Store, Foreign]:
-    """Something to be made, written, removed, and forgotten."""
+    """Something to be made, written, removed, and forgotten, and something that is said twice."""
     foreign = new_foreign()
-    for text in (CAT, CAT_AGAIN, TRAM, OWL, DENTIST, FORGOTTEN):
+    for text in (CAT, CAT_AGAIN, TRAM, OWL, DENTIST, DENTIST, FORGOTTEN):
         foreign.add(text)
     store = new_store()
     pulled(store, foreign, 1)
