@@ -96,6 +96,8 @@ class _Sorter:
             return
         if key not in self.before:
             self.done.told.add(read.id)
+            if not read.archived and self.memories[key].status == "archived":
+                self.done.seen_again.add(key)  # another record of the same text, read before, is put away
         elif not read.archived and self._is_said_since(key, read.created_at):
             self._revive(key)
 

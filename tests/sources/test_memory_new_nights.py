@@ -140,3 +140,22 @@ def test_a_counter_past_all_counting_is_taken_and_counts_no_more(store: Store, f
     foreign.patch(key, retrievalCount=10**30 + 1)
     again = acts.pulled(store, foreign, 2)
     assert (again.unchanged, again.uses) == (1, 0)
+
+
+@pytest.mark.parametrize("away_first", [True, False])
+def test_a_frozen_row_stays_so_beside_another_that_says_it(
+    away_first: bool, store: Store, foreign: MemoryNewForeign
+) -> None:
+    """The memory is active whichever is read first, and a push says nothing of the frozen row."""
+    states = ["frozen", "active"] if away_first else ["active", "frozen"]
+    ids = [foreign.add(acts.CAT, session=session, status=state) for session, state in zip("ab", states, strict=True)]
+    away = ids[states.index("frozen")]
+    foreign.add(acts.CAT_AGAIN, session="c")
+    before = foreign.rows()[away]
+    acts.pulled(store, foreign, 1)
+    assert set(acts.standing(store).values()) == {"active"}
+    acts.slept(store, 2)
+    assert acts.pushed(store, foreign, 2).conflicts == ()
+    assert foreign.rows()[away] == before
+    assert acts.pulled(store, foreign, 3).changed == 0
+    assert acts.pushed(store, foreign, 3).push_id is None

@@ -56,3 +56,25 @@ def test_what_their_program_makes_active_again_is_active_again(store: Store, tmp
     assert pushed(store, foreign, 3).conflicts == ()
     assert foreign.texts() == before
     assert pulled(store, foreign, 4).changed == 0
+
+
+@pytest.mark.parametrize("away_first", [True, False])
+def test_what_their_program_archived_stays_so_beside_another_that_says_it(
+    away_first: bool, store: Store, tmp_path: Path
+) -> None:
+    """The memory is active whichever is read first, and what a night makes of it is told of the active record alone."""
+    foreign = LanceForeign("memory-lancedb-pro", tmp_path / "it")
+    archived = json.dumps({"state": "archived", "archived_at": 1_700_000_000_000})
+    ids = [foreign.add(CAT, metadata=metadata) for metadata in ([archived, "{}"] if away_first else ["{}", archived])]
+    away, here = ids if away_first else reversed(ids)
+    foreign.add(CAT_AGAIN)
+    pulled(store, foreign, 1)
+    assert set(standing(store).values()) == {"active"}
+    slept(store, 2)
+    assert pushed(store, foreign, 2).conflicts == ()
+    assert foreign.about(away) == json.loads(archived)
+    assert len(foreign.texts()) == 1
+    assert away not in foreign.texts()
+    assert foreign.about(here)["consolidator"]
+    assert pulled(store, foreign, 3).changed == 0
+    assert pushed(store, foreign, 3).push_id is None
