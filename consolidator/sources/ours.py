@@ -9,15 +9,15 @@ import numpy as np
 import sqlalchemy as sa
 
 from consolidator.embedding.choose import kept_as
-from consolidator.laws.clock import ASSOCIATION, Rates
+from consolidator.laws.clock import ASSOCIATION, Clock, Rates
 from consolidator.laws.fading import DEAD
 from consolidator.laws.pace import AGED_BY, Ageing
 from consolidator.laws.strength import strength_at
 from consolidator.laws.temporal import temporal
 from consolidator.sources.planned import Agenda
 from consolidator.sources.port import Options, Ours, Source
+from consolidator.store.clocks import read_clock
 from consolidator.store.engine import Store, keyed
-from consolidator.store.readers import Clocks
 from consolidator.store.tables import DIRECT, associations, embeddings, identities, memories, scopes
 
 
@@ -34,6 +34,7 @@ class Teller:
     def __init__(self, store: Store, source: Source, options: Options, *, now: int, rates: Rates) -> None:
         self.store, self.source, self.options = store, source, options
         self.now, self.rates = now, rates
+        self._clocks: dict[int, Clock] = {}
 
     def tell(self, keys: Iterable[int], agenda: Agenda) -> dict[int, Told]:
         """These memories, by key, with what binds them to records over there. What is gone by now is left out."""
@@ -78,11 +79,10 @@ class Teller:
         by_scope: dict[int, list[sa.RowMapping]] = defaultdict(list)
         for row in conn.execute(query).mappings():
             by_scope[row["scope_key"]].append(row)
-        clocks = Clocks(conn, now=self.now, rates=self.rates)
         told: dict[int, Told] = {}
         for scope_key, rows in by_scope.items():
             strengths = strength_at(
-                clocks.of(scope_key),
+                self._clock(conn, scope_key),
                 [row["strength"] for row in rows],
                 [row["strength_at"] for row in rows],
                 self.now,
@@ -92,11 +92,16 @@ class Teller:
                 told[row["key"]] = Told(_ours(row, strength, self.now), row["revision"])
         return told
 
+    def _clock(self, conn: sa.Connection, scope_key: int) -> Clock:
+        """The clock of a scope, read once for a push: that asks for all that no night has seen."""
+        if scope_key not in self._clocks:
+            self._clocks[scope_key] = read_clock(conn, scope_key, now=self.now, rates=self.rates)
+        return self._clocks[scope_key]
+
     def _links(
         self, conn: sa.Connection, told: Mapping[int, Told], agenda: Agenda
     ) -> dict[int, tuple[tuple[str, float], ...]]:
         """The direct links of these memories to those that have a record over there, as of now."""
-        clocks = Clocks(conn, now=self.now, rates=self.rates)
         found: dict[int, dict[str, float]] = defaultdict(dict)
         ends = (associations.c.memory_a, associations.c.memory_b)
         for here, there in (ends, ends[::-1]):
@@ -105,7 +110,11 @@ class Teller:
             query = sa.select(*columns).join(asked, asked.c.key == here).where(DIRECT)
             for scope_key, key, far, weight, at in conn.execute(query):
                 records = agenda.records.get(far)
-                weight = float(strength_at(clocks.of(scope_key), weight, at, self.now, ASSOCIATION)) if records else 0.0
+                weight = (
+                    float(strength_at(self._clock(conn, scope_key), weight, at, self.now, ASSOCIATION))
+                    if records
+                    else 0.0
+                )
                 if records and weight >= DEAD:
                     found[key][records[0]] = weight
         return {key: tuple(sorted(links.items())) for key, links in found.items()}

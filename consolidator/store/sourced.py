@@ -77,10 +77,12 @@ def add_source(conn: sa.Connection, url: str) -> int:
 def read_map(conn: sa.Connection, source_key: int, ids: Collection[str] | None = None) -> dict[str, Mapped]:
     """The records of a source by their ids, all of them or these."""
     query = sa.select(source_records.c.id, *(source_records.c[name] for name in _COLUMNS))
-    query = query.where(source_records.c.source_key == source_key)
-    if ids is not None:
-        asked = keyed(conn, {"id": sa.Text}, id=sorted(ids))
-        query = query.join(asked, asked.c.id == source_records.c.id)
+    if ids is None:
+        query = query.where(source_records.c.source_key == source_key)
+    else:  # read by key: by the source alone, each of its records would be looked for among the ids
+        asked = keyed(conn, {"id": sa.Text}, source_key=[source_key] * len(ids), id=sorted(ids))
+        same = sa.and_(source_records.c.source_key == asked.c.source_key, source_records.c.id == asked.c.id)
+        query = query.join(asked, same)
     return {row[0]: Mapped(*row[1:]) for row in conn.execute(query)}
 
 
