@@ -8,7 +8,7 @@ Of several records that say the same one stays, by which their memory is told; t
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -57,18 +57,6 @@ class Agenda:
         for key, name in ids.items():
             if name not in self.rows:
                 self.records[key].append(name)
-
-    def several(self) -> dict[int, list[str]]:
-        """Of the memories that several records say, these records."""
-        return {key: names for key, names in self.records.items() if len(names) > 1}
-
-    def leave(self, names: Collection[str]) -> None:
-        """Say nothing of these records: another one says the same memory."""
-        self.puts = [step for step in self.puts if step.id not in names]
-        self.retires = [step for step in self.retires if step.id not in names]
-        self.checks = [step for step in self.checks if step.id not in names]
-        for key, all_of_it in self.several().items():
-            self.records[key] = [name for name in all_of_it if name not in names]
 
 
 def agenda_of(conn: sa.Connection, source_key: int, *, everything: bool) -> Agenda:

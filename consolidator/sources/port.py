@@ -227,15 +227,6 @@ class KeepsSome(Protocol):
     def is_only_read(self, record: str) -> bool: ...
 
 
-@runtime_checkable
-class PutsAway(Protocol):
-    """A source whose system keeps what it has put away, in a state of its own."""
-
-    def is_away(self, image: Image) -> bool:
-        """Whether that system has put a record away by itself, and not a push of ours."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Options:
     """

@@ -15,7 +15,7 @@ from consolidator.laws.clock import Rates
 from consolidator.sources.carry import Carrier, Planned
 from consolidator.sources.ours import Teller, Told
 from consolidator.sources.planned import Agenda, Step, agenda_of
-from consolidator.sources.port import Image, KeepsBook, KeepsSome, NeedsVector, Options, PutsAway, Source
+from consolidator.sources.port import Image, KeepsBook, KeepsSome, NeedsVector, Options, Source
 from consolidator.sources.reading import Progress
 from consolidator.sources.settle import portions, settle
 from consolidator.store.engine import Store
@@ -98,7 +98,6 @@ class _Push:
         self.vectors: dict[int, bytes | None] = {}
         with self.store.read() as conn:
             self.agenda: Agenda = agenda_of(conn, self.key, everything=self.source.tells_decay)
-        self._leave_what_is_away()
         made = [step.key for step in self.agenda.puts if step.kind == "made" and step.key is not None]
         new = self.teller.with_vectors(self.teller.tell(made, self.agenda))
         self.vectors = {key: one.ours.vector for key, one in new.items()}
@@ -129,15 +128,6 @@ class _Push:
             notes=tuple(self.carrier.notes),
             planned=tuple(self.planned),
         )
-
-    def _leave_what_is_away(self) -> None:
-        """A record that its system has put away stays so as long as another one says the same memory."""
-        if not isinstance(self.source, PutsAway):
-            return
-        for some in portions([*self.agenda.several().values()]):
-            there = self.source.look([name for names in some for name in names])
-            away = {name for name, image in there.items() if self.source.is_away(image)}
-            self.agenda.leave({name for names in some if not away.issuperset(names) for name in away & {*names}})
 
     def _look_at_groups(self) -> None:
         """Leave every group of which a record is not as we know it."""

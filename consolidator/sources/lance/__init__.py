@@ -81,10 +81,6 @@ class LanceSource:
         """See the port."""
         return self.rendering(ours, there, like, self.new_id(ours), now)
 
-    def is_away(self, image: Image) -> bool:
-        """See the port."""
-        return self.rows.is_away(image)
-
     def new_id(self, ours: Ours) -> str:
         """See the port."""
         return str(uuid5(_IDS, f"{ours.scope} {ours.id}"))

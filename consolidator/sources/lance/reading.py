@@ -63,12 +63,6 @@ class Rows:
             return decided({**{name: value for name, value in found.items() if name not in ARCHIVING}, **was}, text, at)
         return {**decided(found, text, at), "active again": True}
 
-    def is_away(self, row: Mapping[str, Any]) -> bool:
-        """Whether its program has archived a record, and not a push of ours."""
-        found = parsed(row.get("metadata")) or {}
-        archived = state_of(found) == "archived" or bool(found.get("invalidated_at"))
-        return self.flavour.states and archived and archived_by_us(found) is None
-
     def at(self, row: Mapping[str, Any]) -> int | None:
         """Its time in whole milliseconds."""
         value = row.get(self.flavour.at)

@@ -64,9 +64,6 @@ class MemoryNew:
             return scenes.made(ours, key.removeprefix(scenes.PREFIX), like)
         return memories.made(ours, key, like)
 
-    def is_away(self, image: Image) -> bool:
-        return "line" in image and parse(image["line"]).get("status") in memories.OUT_OF_RECALL
-
     def new_id(self, ours: Ours) -> str:
         if _is_scene(ours):
             return scenes.PREFIX + memories.new_name("scene", ours)
