@@ -18,7 +18,7 @@ CREATE TABLE associations (
     last_updated_at TEXT, PRIMARY KEY (memory_a, memory_b), CHECK (memory_a < memory_b)
 );
 CREATE TABLE memory_embeddings (id TEXT PRIMARY KEY, embedding BLOB NOT NULL);
-CREATE VIRTUAL TABLE memory_fts USING fts5(id UNINDEXED, content, type, prefix = '2 3 4');
+CREATE VIRTUAL TABLE IF NOT EXISTS memory_fts USING fts5(id UNINDEXED, content, type, prefix = '2 3 4');
 CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT);
 CREATE TABLE turn_memory_exposure (
     session_id TEXT NOT NULL, turn_id TEXT NOT NULL, memory_id TEXT NOT NULL, mode TEXT NOT NULL, score REAL,

@@ -13,7 +13,7 @@ from tests.formatives import Formative, name
 from tests.sources.foreign import Foreign
 
 SEARCH = """
-CREATE VIRTUAL TABLE memory_fts USING fts5(
+CREATE VIRTUAL TABLE IF NOT EXISTS memory_fts USING fts5(
     id UNINDEXED, content, type, tokenize='unicode61 remove_diacritics 2', prefix='2,3,4'
 )
 """
