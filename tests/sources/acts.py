@@ -4,7 +4,10 @@ What is done to a store of ours and a foreign one in turn, and what is found in 
 Days are counted from one on which every record of a foreign store made for a test has been there for long.
 """
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
@@ -29,6 +32,19 @@ WRITTEN = "Line six goes to the harbour, and Åsa watches owls in the old forest
 FIRST = 300  # in the days of tests.lives
 
 As = Callable[[Source], Any]
+
+
+def refill(store: Store, file: Path) -> None:
+    """Make a SQLite store hold what another one's file holds, and nothing else."""
+    store.engine.dispose()
+    with closing(sqlite3.connect(file)) as made, closing(store.engine.raw_connection()) as ours:
+        made.backup(ours.driver_connection)
+
+
+def save(store: Store, file: Path) -> None:
+    """Keep in a file what a SQLite store holds."""
+    with closing(sqlite3.connect(file)) as kept, closing(store.engine.raw_connection()) as ours:
+        ours.driver_connection.backup(kept)
 
 
 def day(at: float) -> int:

@@ -1,5 +1,6 @@
 """Foreign stores of every kind, and a store of ours to pull them into."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import count
@@ -8,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from consolidator.store.engine import Store, open_store
+from tests.sources.acts import refill
 from tests.sources.foreign import Foreign
 from tests.sources.foreigns import FOREIGNS, NAMED_BY_TEXT, WRITTEN, made
 
 Make = Callable[[], Foreign]
-MakeStore = Callable[..., Store]
+MakeStore = Callable[[], Store]
 
 
 @pytest.fixture(params=WRITTEN)
@@ -51,18 +53,35 @@ def any_foreign(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Fore
         yield foreign
 
 
+@pytest.fixture(scope="session")
+def spare_stores() -> Iterator[list[Store]]:
+    """Stores of ours that tests use in turn, for one that was just opened compiles each statement anew."""
+    spare: list[Store] = []
+    yield spare
+    for store in spare:
+        store.close()
+
+
 @pytest.fixture
-def new_store(tmp_path: Path, made_sqlite: Path) -> Iterator[MakeStore]:
-    """Makes stores of ours: empty ones, or of what the file of another one holds."""
-    numbers = count(1)
-    with ExitStack() as stack:
+def new_store(
+    spare_stores: list[Store], made_sqlite: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[MakeStore]:
+    """Makes empty stores of ours, as often as asked."""
+    given: list[Store] = []
 
-        def make(held: bytes = b"") -> Store:
-            path = tmp_path / f"ours-{next(numbers)}.db"
-            path.write_bytes(held or made_sqlite.read_bytes())
-            return stack.enter_context(open_store(f"sqlite:///{path}", mode="write"))
+    def make() -> Store:
+        if spare_stores:
+            store = spare_stores.pop()
+        else:
+            path = tmp_path_factory.mktemp("ours") / "store.db"
+            shutil.copy(made_sqlite, path)
+            store = open_store(f"sqlite:///{path}", mode="write")
+        given.append(store)
+        refill(store, made_sqlite)
+        return store
 
-        yield make
+    yield make
+    spare_stores += given
 
 
 @pytest.fixture

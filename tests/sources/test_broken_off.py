@@ -6,7 +6,6 @@ Over the sources that are made for tests every step is tried, over the others tw
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -23,6 +22,8 @@ from tests.sources.acts import (
     merged,
     pulled,
     pushed,
+    refill,
+    save,
     slept,
     standing,
     taken_back,
@@ -70,12 +71,13 @@ def copies(
     store, foreign = prepare()
     if not isinstance(foreign, JsonForeign):
         return prepare
-    store.close()
-    ours, theirs = Path(str(store.url.database)).read_bytes(), foreign.path.read_bytes()
+    ours, theirs = foreign.path.with_suffix(".ours"), foreign.path.read_bytes()
+    save(store, ours)
 
     def copy() -> tuple[Store, Foreign]:
         foreign.path.write_bytes(theirs)
-        return new_store(ours), foreign
+        refill(store, ours)
+        return store, foreign
 
     return copy
 
