@@ -18,6 +18,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TypeVar
 
+import sqlalchemy as sa
+
 from consolidator.errors import ScopeHeld
 from consolidator.instants import NIGHT
 from consolidator.laws.clock import ASSOCIATION
@@ -208,29 +210,34 @@ def _journals(store: Store, *, horizon: int, now: int) -> Iterator[Batch]:
     """Delete the journals of the runs of before `horizon`."""
     with store.read() as conn:
         keys = rest_rows.runs_with_journal(conn, horizon)
-    for key in keys:
-        with store.write() as conn:
-            closed = rest_rows.close_journal(conn, key, now=now)
-        yield Counter(journals=closed)
-        gone = False
-        while not gone:
-            with store.write() as conn:
-                gone = rest_rows.delete_journal(conn, key)
-            yield Counter()
+    yield from _closed(store, keys, "journals", rest_rows.close_journal, rest_rows.delete_journal, now=now)
 
 
 def _pushes(store: Store, *, horizon: int, now: int) -> Iterator[Batch]:
     """Delete what pushes of before `horizon` have kept, but for what brings back a memory that is put away."""
     with store.read() as conn:
         keys = push_rows.pushes_before(conn, horizon)
+    yield from _closed(store, keys, "pushes", push_rows.close_push, push_rows.delete_images, now=now)
+
+
+def _closed(
+    store: Store,
+    keys: Iterable[int],
+    what: str,
+    close: Callable[..., bool],
+    delete: Callable[[sa.Connection, int], bool],
+    *,
+    now: int,
+) -> Iterator[Batch]:
+    """Close each of these against an undo, and then delete, in transactions of their own, what it would have needed."""
     for key in keys:
         with store.write() as conn:
-            closed = push_rows.close_push(conn, key, now=now)
-        yield Counter(pushes=closed)
+            closed = close(conn, key, now=now)
+        yield Counter({what: closed})
         gone = False
         while not gone:
             with store.write() as conn:
-                gone = push_rows.delete_images(conn, key)
+                gone = delete(conn, key)
             yield Counter()
 
 

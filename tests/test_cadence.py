@@ -24,8 +24,8 @@ from consolidator.night import run_night
 from consolidator.steps.rows import Memory, fading_ages
 from consolidator.store.clocks import load_clock, read_clock
 from consolidator.store.engine import Store, open_store
-from consolidator.store.importance import set_importance, set_type
 from consolidator.store.tables import associations, identities, memories, scopes
+from tests.aged import set_importance, set_type
 from tests.lifetimes import START, Recorded, life, without_activity_in_closed_pauses
 from tests.oracle import DAY_RATES, Line, Rates, judge
 

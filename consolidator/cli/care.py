@@ -102,6 +102,7 @@ def forget(
         consolidate forget --where type=observation --where before=2026-01-01 --where "strength<0.1" --dry-run
     """
     from consolidator.conditions import parse_conditions
+    from consolidator.store.bulk import portions
     from consolidator.store.forget import forget
 
     if bool(ids) == bool(where):
@@ -125,8 +126,7 @@ def forget(
                 return 0
         done: list[Forgotten] = []
         with progress("Forgetting", total=len(found)) as advance:
-            for start in range(0, len(found), _AT_ONCE):
-                some = found[start : start + _AT_ONCE]
+            for some in portions(found, _AT_ONCE):
                 done.append(forget(store, some, now=clock(), wall_clock=clock))
                 advance(len(some))
     return _tell_forgotten(done, whole=bool(ids), json=json)

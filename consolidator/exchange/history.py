@@ -1,6 +1,6 @@
 """Taking in what happened: aliases, showings and ratings. They may name memories that nobody knows."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -11,6 +11,7 @@ from consolidator.exchange.records import AliasLine, AttributionLine, ExposureLi
 from consolidator.exchange.spool import BATCH, Spool
 from consolidator.exchange.tally import Tally
 from consolidator.store.aliases import bearers, members, resolve
+from consolidator.store.bulk import portions
 from consolidator.store.engine import keyed
 from consolidator.store.tables import aliases, attributions, exposures, memories, turns, watermarks
 
@@ -88,7 +89,7 @@ def wake(desk: Desk, _: Spool, tally: Tally) -> None:
     """
     if desk.rehearses:
         return
-    for late in _portions(sorted(tally.late)):
+    for late in portions(sorted(tally.late), BATCH):
         told: set[int] = set().union(*members(desk.conn, late).values())
         table = keyed(desk.conn, key=sorted(told))
         for events, done in ((attributions, attributions.c.applied), (exposures, exposures.c.linked)):
@@ -102,10 +103,6 @@ def wake(desk: Desk, _: Spool, tally: Tally) -> None:
             .where(attributions.c.applied, attributions.c.target_key.is_(None), attributions.c.at > base_at)
             .values(target_key=attributions.c.memory_key)
         )
-
-
-def _portions(keys: Sequence[int]) -> Iterator[Sequence[int]]:
-    return (keys[start : start + BATCH] for start in range(0, len(keys), BATCH))
 
 
 def take_exposures(desk: Desk, spool: Spool, tally: Tally) -> None:

@@ -13,11 +13,11 @@ from consolidator.laws.clock import ASSOCIATION, Clock, Rates
 from consolidator.laws.fading import DEAD
 from consolidator.laws.pace import AGED_BY, Ageing
 from consolidator.laws.strength import strength_at
-from consolidator.laws.temporal import temporal
 from consolidator.sources.planned import Agenda
 from consolidator.sources.port import Options, Ours, Source
 from consolidator.store.clocks import read_clock
 from consolidator.store.engine import Store, keyed
+from consolidator.store.readers import temporal_of
 from consolidator.store.tables import DIRECT, associations, embeddings, identities, memories, scopes
 
 
@@ -121,15 +121,7 @@ class Teller:
 
 
 def _ours(row: sa.RowMapping, strength: float, now: int) -> Ours:
-    state = temporal(
-        row["temporal_state"],
-        row["temporal_anchor"],
-        row["temporal_end"],
-        row["recurrence"],
-        row["recurrence_start"],
-        zone=row["time_zone"],
-        now=now,
-    )
+    state = temporal_of(row, zone=row["time_zone"], now=now)
     return Ours(
         id=row["hash"],
         scope=row["scope"],

@@ -211,6 +211,19 @@ class Source(Protocol):
         ...
 
 
+class Versionless:
+    """What a source has of a store over there that keeps no versions: nothing to go back to, nothing to do before."""
+
+    def version(self) -> str | None:
+        return None
+
+    def go_back(self, version: str, since: str) -> bool:
+        return False
+
+    def prepare(self) -> tuple[str, ...]:
+        return ()
+
+
 @runtime_checkable
 class KeepsBook(Protocol):
     """A source that notes of each rating whether a night has counted it."""

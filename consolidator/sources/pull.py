@@ -89,8 +89,7 @@ def pull(
 
     BadInput, and nothing written, where none or less than half of its records are there any more, unless that is
     allowed: a folder that is not mounted must not archive a store. ScopeHeld while another pull or push of it is under
-    way. dry_run: write nothing (a store opened for reading will do). expiry: when records
-    expire that say nothing of it.
+    way. dry_run: write nothing (a store opened for reading will do). expiry: when those expire that say nothing of it.
     """
     if dry_run:
         with store.read() as conn:

@@ -17,7 +17,8 @@ from consolidator.sources.ours import Teller, Told
 from consolidator.sources.planned import Agenda, Step, agenda_of
 from consolidator.sources.port import Image, KeepsBook, KeepsSome, NeedsVector, Options, Source
 from consolidator.sources.reading import Progress
-from consolidator.sources.settle import portions, settle
+from consolidator.sources.settle import AT_ONCE, settle
+from consolidator.store.bulk import portions
 from consolidator.store.engine import Store
 from consolidator.store.locks import Clock, hold_source
 from consolidator.store.pushes import new_push_id, removed_images
@@ -106,7 +107,7 @@ class _Push:
     def run(self) -> Pushed:
         """All of it: the texts that stay first."""
         self._look_at_groups()
-        for some in (*portions(self.agenda.puts), *portions(self.agenda.retires)):
+        for some in (*portions(self.agenda.puts, AT_ONCE), *portions(self.agenda.retires, AT_ONCE)):
             planned = self._plan(some)
             if self.dry_run:
                 self.planned += [_line(one, self.agenda.stays) for one in planned]
@@ -132,7 +133,7 @@ class _Push:
     def _look_at_groups(self) -> None:
         """Leave every group of which a record is not as we know it."""
         bound = [step for step in (*self.agenda.puts, *self.agenda.retires) if step.group is not None and step.id]
-        for some in portions([*self.agenda.checks, *(step for step in bound if step.kind != "made")]):
+        for some in portions([*self.agenda.checks, *(step for step in bound if step.kind != "made")], AT_ONCE):
             there = self.source.look([step.id for step in some])
             for step in some:
                 self._is_as_known(step, there.get(step.id))

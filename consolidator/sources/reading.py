@@ -1,7 +1,7 @@
 """A reading of a source taken down: what must be written goes into a spool, of the rest only what tells it apart."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -124,8 +124,3 @@ def _uses(item: Item, row: Mapped, name: tuple[str, str], *, url: str, now: int)
 
 def _short(name: str) -> str:
     return name if len(name.encode()) <= _LONGEST_NAME else hashlib.sha256(name.encode()).hexdigest()
-
-
-def lives_among(known: Mapping[str, Mapped], ids: Iterable[str]) -> int:
-    """How many of these records live."""
-    return sum(known[name].lives for name in ids if name in known)

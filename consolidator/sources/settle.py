@@ -4,19 +4,18 @@ After a push or the undo of one was killed: what it had written by then, found b
 What is neither as before nor as after was edited by somebody; that is left to the next pull.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Mapping
 
 import sqlalchemy as sa
 
 from consolidator.sources.images import became
 from consolidator.sources.port import Source
+from consolidator.store.bulk import portions
 from consolidator.store.engine import Store
 from consolidator.store.pushes import Kept, finish_push, images_of, settle_images, unfinished
 from consolidator.store.sourced import NEW, REMOVED, Mapped, read_map, standings, write_map
 
 AT_ONCE = 500
-T = TypeVar("T")
 
 
 def settle(store: Store, source: Source, source_key: int, *, at: int) -> None:
@@ -24,7 +23,7 @@ def settle(store: Store, source: Source, source_key: int, *, at: int) -> None:
     with store.read() as conn:
         waits = {name: row for name, row in read_map(conn, source_key).items() if row.expected is not None}
         killed = unfinished(conn, source_key)
-    for some in portions(sorted(waits)):
+    for some in portions(sorted(waits), AT_ONCE):
         there = source.look(some)
         found = {name: source.fingerprint(image) for name, image in there.items()}
         with store.write() as conn:
@@ -88,8 +87,3 @@ def _is_as_after(source: Source, kept: Kept, row: Mapped | None) -> bool:
     if kept.after is None:
         return row.removed_at is not None
     return row.removed_at is None and row.fingerprint == became(source, kept)
-
-
-def portions(all_of_it: Sequence[T], size: int = AT_ONCE) -> Iterator[Sequence[T]]:
-    """Some at a time."""
-    return (all_of_it[start : start + size] for start in range(0, len(all_of_it), size))

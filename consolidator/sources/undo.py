@@ -13,7 +13,8 @@ import sqlalchemy as sa
 from consolidator.errors import BadInput
 from consolidator.sources.images import became, before_over, was
 from consolidator.sources.port import Source, Write
-from consolidator.sources.settle import portions, settle
+from consolidator.sources.settle import AT_ONCE, settle
+from consolidator.store.bulk import portions
 from consolidator.store.engine import Store
 from consolidator.store.locks import Clock, hold_source
 from consolidator.store.pushes import Kept, PushRow, find_push, images_of, newer_push, note_undone
@@ -79,13 +80,13 @@ def _one_by_one(store: Store, source: Source, key: int, kept: Sequence[Kept]) ->
     refused: list[str] = []
     made = [one for one in kept if one.before is None]
     held = False
-    for some in portions([one for one in kept if one.before is not None]):
+    for some in portions([one for one in kept if one.before is not None], AT_ONCE):
         left = _write_back(store, source, key, some)
         held |= any(one.after is None for one in left)
         refused += [f"{one.id}: {CHANGED}" for one in left]
     if held:
         return [*refused, *(f"{one.id}: stays, for a record that it took the place of was refused" for one in made)]
-    for some in portions(made):
+    for some in portions(made, AT_ONCE):
         refused += [f"{one.id}: {CHANGED}" for one in _write_back(store, source, key, some)]
     return refused
 

@@ -12,6 +12,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from consolidator.disk import sync
 from consolidator.errors import BadInput, ConsolidatorError
 from consolidator.instants import to_datetime
 from consolidator.store import postgres_dump, sqlite
@@ -84,7 +85,8 @@ def _write(store: Store, path: Path) -> tuple[int, str]:
             os.fsync(written.fileno())
         size = partial.stat().st_size
         os.replace(partial, path)
-        _sync_folder(path.parent)
+        with suppress(OSError):  # some file systems cannot
+            sync(path.parent)
     finally:
         _remove(partial)
     return size, by
@@ -105,15 +107,6 @@ def _copy_file(source: Path, target: Path) -> None:
 def _remove(partial: Path) -> None:
     for file in (partial, partial.with_name(f"{partial.name}-journal")):
         file.unlink(missing_ok=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    with suppress(OSError):  # some file systems cannot
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _remove_older(new: Path, stem: str, suffix: str, *, keep: int) -> tuple[Path, ...]:

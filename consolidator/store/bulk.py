@@ -1,10 +1,12 @@
 """One statement for many rows, as the driver takes them: nothing is worked out anew for each."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
+
+T = TypeVar("T")
 
 
 def for_each(
@@ -30,3 +32,8 @@ def for_each(
         return
     in_place = itemgetter(*(given.index(name) for name in compiled.positiontup))
     conn.exec_driver_sql(str(compiled), [in_place((*row, *tail)) for row in rows])
+
+
+def portions(all_of_it: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Some at a time, in their order."""
+    return (all_of_it[start : start + size] for start in range(0, len(all_of_it), size))

@@ -6,7 +6,6 @@ is now. So where such a law is or was in force, the next night replays the memor
 """
 
 from collections.abc import Iterable
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -14,27 +13,8 @@ from consolidator.store.engine import keyed
 from consolidator.store.tables import NO_LAW, clock_segments, memories
 
 
-def set_importance(conn: sa.Connection, key: int, importance: float | None) -> bool:
-    """A memory's importance is this from now on. Whether it was another."""
-    return _set(conn, key, memories.c.importance, importance)
-
-
-def set_type(conn: sa.Connection, key: int, kind: str) -> bool:
-    """A memory's type is this from now on. Whether it was another."""
-    return _set(conn, key, memories.c.type, kind)
-
-
 def age_otherwise(conn: sa.Connection, keys: Iterable[int]) -> None:
     """Whoever has changed the importance or the type of memories says so here; their revisions count that already."""
     asked = keyed(conn, key=sorted({*keys}))
     paced = sa.exists().where(clock_segments.c.scope_key == memories.c.scope_key, clock_segments.c.law != NO_LAW)
     conn.execute(sa.update(memories).where(memories.c.key.in_(sa.select(asked.c.key)), paced).values(anew=True))
-
-
-def _set(conn: sa.Connection, key: int, column: sa.Column[Any], value: Any) -> bool:
-    other = sa.and_(memories.c.key == key, column.is_distinct_from(value))
-    changed = {column.name: value, "revision": memories.c.revision + 1}
-    if not conn.execute(sa.update(memories).where(other).values(changed)).rowcount:
-        return False
-    age_otherwise(conn, [key])
-    return True

@@ -17,7 +17,7 @@ from consolidator.laws.clock import ASSOCIATION, Clock, Rates
 from consolidator.laws.fading import DEAD
 from consolidator.laws.pace import AGED_BY, Ageing
 from consolidator.laws.strength import strength_at
-from consolidator.laws.temporal import temporal
+from consolidator.laws.temporal import Temporal, temporal
 from consolidator.scopes import parse_scope
 from consolidator.store.clocks import read_clock
 from consolidator.store.engine import keyed
@@ -110,18 +110,23 @@ def memory_documents(
     return [_memory(found[key], scopes[found[key]["scope_key"]], clocks, now=now) for key in keys if key in found]
 
 
-def _memory(row: sa.RowMapping, scope: Scope, clocks: Clocks, *, now: int) -> dict[str, Any]:
-    ageing = Ageing(*([row[name]] for name in AGED_BY))
-    strength = strength_at(clocks.of(scope.key), row["strength"], row["strength_at"], now, ageing)[0]
-    state = temporal(
+def temporal_of(row: sa.RowMapping, *, zone: str, now: int) -> Temporal:
+    """The temporal law asked of a memory's row."""
+    return temporal(
         row["temporal_state"],
         row["temporal_anchor"],
         row["temporal_end"],
         row["recurrence"],
         row["recurrence_start"],
-        zone=scope.time_zone,
+        zone=zone,
         now=now,
     )
+
+
+def _memory(row: sa.RowMapping, scope: Scope, clocks: Clocks, *, now: int) -> dict[str, Any]:
+    ageing = Ageing(*([row[name]] for name in AGED_BY))
+    strength = strength_at(clocks.of(scope.key), row["strength"], row["strength_at"], now, ageing)[0]
+    state = temporal_of(row, zone=scope.time_zone, now=now)
     document = {
         "id": row["hash"],
         "scope": parse_scope(scope.text),

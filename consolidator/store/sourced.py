@@ -4,12 +4,12 @@ What our store knows of other systems' stores: which record over there is which 
 A record *lives* while it is over there as far as we know: neither gone by another hand nor removed by a push.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from consolidator.store.bulk import for_each
+from consolidator.store.bulk import for_each, portions
 from consolidator.store.engine import keyed
 from consolidator.store.tables import UNWANTED, identities, memories, merge_sources, scopes, source_records, sources
 
@@ -108,7 +108,7 @@ def names_of(conn: sa.Connection, named: Iterable[tuple[str, str]]) -> dict[tupl
     found: dict[tuple[str, str], int] = {}
     for scope, names in by_scope.items():
         scope_key = conn.scalar(sa.select(scopes.c.key).where(scopes.c.scope == scope))
-        for some in _portions(sorted(names), _NAMES_AT_ONCE) if scope_key is not None else ():
+        for some in portions(sorted(names), _NAMES_AT_ONCE) if scope_key is not None else ():
             asked = keyed(conn, {"hash": sa.Text}, scope_key=[scope_key] * len(some), hash=some)
             same = sa.and_(identities.c.scope_key == asked.c.scope_key, identities.c.hash == asked.c.hash)
             query = sa.select(identities.c.hash, identities.c.key).join(asked, same)
@@ -124,7 +124,7 @@ def standings(conn: sa.Connection, keys: Iterable[int], *, hold: bool = False) -
     hold: nobody deletes one of them before the end of the transaction.
     """
     found: dict[int, Standing] = {}
-    for some in _portions(sorted({*keys}), _ROWS_AT_ONCE):
+    for some in portions(sorted({*keys}), _ROWS_AT_ONCE):
         asked = keyed(conn, key=some)
         query = sa.select(*(memories.c[name] for name in Standing._fields))
         query = query.join(asked, asked.c.key == memories.c.key).order_by(memories.c.key)
@@ -175,10 +175,6 @@ def counted_sources(conn: sa.Connection) -> list[Counted]:
     query = sa.select(sources.c.url, *numbers, sources.c.pulled_at, sources.c.pushed_at)
     query = query.where(sources.c.pulled_at.is_not(None))
     return sorted((Counted._make(row) for row in conn.execute(query)), key=lambda one: one.url)
-
-
-def _portions(all_of_it: list[Any], size: int) -> Iterator[list[Any]]:
-    return (all_of_it[start : start + size] for start in range(0, len(all_of_it), size))
 
 
 def note_pulled(conn: sa.Connection, source_key: int, *, since: str | None, at: int) -> None:

@@ -22,12 +22,12 @@ from consolidator.store.clocks import load_clock
 from consolidator.store.edits import retell
 from consolidator.store.engine import Store, open_store
 from consolidator.store.find import find_memories
-from consolidator.store.importance import set_importance, set_type
 from consolidator.store.lives import lives_of
 from consolidator.store.segments import segment_rows, write_segments
 from consolidator.store.tables import clock_segments, identities, memories
 from consolidator.store.undo import undo_run
 from tests import authors, lives
+from tests.aged import set_importance, set_type
 from tests.cats import CAT, KATZE
 from tests.lives import Line, apply, day, exported, memory, name, rated, shown, take
 from tests.oracle import memory_of

@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 import sqlalchemy as sa
 
+from consolidator.disk import sync
 from consolidator.errors import BadInput, ConsolidatorError
 from consolidator.instants import parse_instant
 from consolidator.store import sqlite
@@ -186,22 +187,14 @@ def copy_once(path: Path) -> Path | None:
         os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         sqlite.copy_pages(path, partial)
         shutil.copymode(path, partial)
-        _sync(partial)
+        sync(partial)
         os.replace(partial, copy)
-        _sync(copy.parent)
+        sync(copy.parent)
     except (OSError, sqlite3.Error) as error:
         raise BadInput(f"{copy}: the copy before the first push cannot be made ({error}); nothing was pushed") from None
     finally:
         partial.unlink(missing_ok=True)
     return copy
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 @contextmanager

@@ -14,13 +14,14 @@ memory's. What was merged away leaves an alias, and it is its heir's image that 
 
 import sqlite3
 from base64 import b64decode, b64encode
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from consolidator.exchange.fields import temporal_text
 from consolidator.instants import format_instant
 from consolidator.sources.formative.file import rows
 from consolidator.sources.port import Image, Ours, fingerprint_of
+from consolidator.store.bulk import portions
 
 OWNED = ("strength", "consolidated", "temporal_state", "temporal_anchor")
 _DECIDED = ("id", "content", "type", "source", "created_at", "temporal_anchor")
@@ -44,7 +45,7 @@ def images_of(conn: sqlite3.Connection, ids: Collection[str]) -> dict[str, Image
     """The memories of these ids as they are now; what is not there is left out."""
     found: dict[str, Image] = {}
     state = dict(conn.execute("SELECT key, value FROM state WHERE key = 'last_consolidation_at'").fetchall())
-    for some in _portions(ids):
+    for some in portions([*ids], _AT_ONCE):
         marks = ", ".join("?" * len(some))
         links = _grouped(conn, _LINKS.replace("MARKS", marks), [*some, *some])
         aliases = _grouped(conn, _ALIASES.replace("MARKS", marks), some)
@@ -147,12 +148,7 @@ def _aliases(ours: Ours, there: Iterable[list[Any]], at: str) -> Iterator[list[A
         yield known.get(old) or [old, ours.id, "merged", at]
 
 
-def _portions(ids: Collection[str]) -> Iterator[list[str]]:
-    listed = list(ids)
-    return (listed[start : start + _AT_ONCE] for start in range(0, len(listed), _AT_ONCE))
-
-
-def _grouped(conn: sqlite3.Connection, query: str, values: list[str]) -> dict[str, list[list[Any]]]:
+def _grouped(conn: sqlite3.Connection, query: str, values: Sequence[str]) -> dict[str, list[list[Any]]]:
     """The rows of a query by their first column, without it."""
     found: dict[str, list[list[Any]]] = {}
     for key, *rest in conn.execute(query, values):

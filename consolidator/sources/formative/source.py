@@ -12,7 +12,7 @@ from consolidator.sources.formative.file import copy_once, file_at, raw, snapsho
 from consolidator.sources.formative.images import NOTHING_COUNTED, Counted, fingerprint_of_row, images_of
 from consolidator.sources.formative.reader import Reader
 from consolidator.sources.formative.writing import pin_vectors, write_images
-from consolidator.sources.port import Done, Image, Options, Ours, Reading, Ways, Write
+from consolidator.sources.port import Done, Image, Options, Ours, Reading, Versionless, Ways, Write
 
 
 @contextmanager
@@ -27,7 +27,7 @@ def open_source(kind: str, place: str, options: Options) -> Iterator["FormativeS
         yield FormativeSource(kind, path, options, pin, stack)
 
 
-class FormativeSource:
+class FormativeSource(Versionless):
     """An open store. Its memories are all of one scope, that of the options."""
 
     ways: Ways = "both"
@@ -70,12 +70,6 @@ class FormativeSource:
         with transaction(self.path) as conn:
             pin_vectors(conn, self.path, writes, model=self.model)
             return write_images(conn, writes, self._counted)
-
-    def version(self) -> str | None:
-        return None
-
-    def go_back(self, version: str, since: str) -> bool:
-        return False
 
     def prepare(self) -> tuple[str, ...]:
         copy = copy_once(self.path)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-SIDECAR = "consolidator"
+from consolidator.sources.beside import KEY
 
 # What their programs count, or work out anew whenever they touch a record.
 COUNTED = frozenset(
@@ -66,7 +66,7 @@ def decided(found: Mapping[str, Any], text: str, at: int | None) -> dict[str, An
         for name, value in found.items()
         if name not in COUNTED
         and name not in _DERIVED
-        and name != SIDECAR
+        and name != KEY
         and value is not None
         and not (name in filled and value == filled[name])
     }

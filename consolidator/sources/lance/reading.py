@@ -10,8 +10,9 @@ from consolidator.exchange.fields import Unfit, examine
 from consolidator.exchange.records import BadLine, MemoryLine
 from consolidator.exchange.shapes import record_of
 from consolidator.instants import format_instant
+from consolidator.sources.beside import KEY
 from consolidator.sources.lance.flavours import Flavour
-from consolidator.sources.lance.metadata import COUNTED, SIDECAR, decided, parsed
+from consolidator.sources.lance.metadata import COUNTED, decided, parsed
 from consolidator.sources.port import Item, Unreadable, fingerprint_of, strength_at_first
 
 MOST_OF_ONE = 500  # characters of one member of their metadata that are kept here
@@ -138,7 +139,7 @@ class Rows:
 
 def archived_by_us(found: Mapping[str, Any]) -> dict[str, Any] | None:
     """What the state of a record was when a push archived it; None where none has."""
-    ours = found.get(SIDECAR)
+    ours = found.get(KEY)
     was = ours.get("was") if isinstance(ours, dict) else None
     return was if isinstance(was, dict) else None
 
@@ -165,7 +166,7 @@ def _kept(found: Mapping[str, Any], content: str) -> dict[str, Any] | None:
     known = {
         name: value
         for name, value in found.items()
-        if name not in (COUNTED - {"tier"}) and name not in (SIDECAR, "l2_content") and value is not None
+        if name not in (COUNTED - {"tier"}) and name not in (KEY, "l2_content") and value is not None
         and (name != "l0_abstract" or value != content) and (name != "l1_overview" or value != f"- {content}")
         and len(json.dumps(value, ensure_ascii=False)) <= MOST_OF_ONE
     }  # fmt: skip

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from consolidator.errors import BadInput
+from consolidator.sources.beside import KEY, beside
 from consolidator.sources.lance.flavours import Flavour
-from consolidator.sources.lance.metadata import SIDECAR, parsed, with_members
+from consolidator.sources.lance.metadata import parsed, with_members
 from consolidator.sources.lance.reading import ARCHIVING, MILLISECOND, TYPES, archived_by_us, milliseconds, state_of
 from consolidator.sources.lance.table import blob
 from consolidator.sources.port import Image, NeedsVector, Ours
@@ -18,7 +19,7 @@ from consolidator.sources.port import Image, NeedsVector, Ours
 TO_CORE, TO_WORKING, TO_PERIPHERAL = 0.7, 0.4, 0.15
 USUAL_IMPORTANCE = 0.7
 
-OWNED = (SIDECAR, "tier", *ARCHIVING)  # members of the metadata
+OWNED = (KEY, "tier", *ARCHIVING)  # members of the metadata
 _CATEGORIES = {
     **{name: name for name in ("preference", "fact", "decision", "entity", "other")},
     **{ours: theirs for theirs, ours in TYPES.items()},
@@ -50,7 +51,7 @@ class Rendering:
         """Members of the metadata as they should be; None: it should not be there."""
         sidecar = _sidecar(ours)
         if not self.flavour.states:
-            return {SIDECAR: sidecar}
+            return {KEY: sidecar}
         wanted: dict[str, Any] = {}
         if (tier := tier_of(ours, found.get("tier"))) != found.get("tier", "working"):
             wanted["tier"] = tier
@@ -66,7 +67,7 @@ class Rendering:
             wanted |= dict.fromkeys(ARCHIVING) | ({"state": "confirmed"} if was is None else was)
             if state_of({**found, **wanted}) == "archived":
                 wanted["state"] = "confirmed"
-        return {**wanted, SIDECAR: sidecar}
+        return {**wanted, KEY: sidecar}
 
     def _archiving(self, ours: Ours, found: Mapping[str, Any], now: int) -> dict[str, Any]:
         since = milliseconds(found.get("valid_from"))
@@ -75,7 +76,7 @@ class Rendering:
             "state": "archived",
             "memory_layer": "archive",
             "archived_at": now,
-            "archive_reason": f"{SIDECAR}: {reason}",
+            "archive_reason": f"{KEY}: {reason}",
             "invalidated_at": max(now, since or now),
             **({"superseded_by": ours.heir} if ours.heir else {}),
         }
@@ -111,7 +112,7 @@ class Rendering:
     def _metadata(self, ours: Ours, like: Image, at: int) -> dict[str, Any]:
         sidecar = {**_sidecar(ours), "merged_from": list(ours.merged_from)}
         if not self.flavour.states:
-            return {SIDECAR: sidecar}
+            return {KEY: sidecar}
         about = parsed(like.get("metadata")) or {}
         return {
             "l0_abstract": ours.content.strip(),
@@ -121,7 +122,7 @@ class Rendering:
             "tier": tier_of(ours, None),
             "state": "confirmed",
             "valid_from": at,
-            SIDECAR: sidecar,
+            KEY: sidecar,
         }
 
 
@@ -137,8 +138,4 @@ def tier_of(ours: Ours, there: Any) -> str:
 
 
 def _sidecar(ours: Ours) -> dict[str, Any]:
-    return {
-        "strength": round(ours.strength, 3),
-        **({"consolidated": True} if ours.consolidated else {}),
-        **({"temporal_state": ours.temporal_state} if ours.temporal_state != "none" else {}),
-    }
+    return beside(ours) | {"strength": round(ours.strength, 3)}

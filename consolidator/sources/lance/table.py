@@ -15,9 +15,11 @@ import lancedb
 import numpy as np
 import pyarrow as pa
 
+from consolidator.disk import sync
 from consolidator.errors import BadInput
 from consolidator.sources.lance.flavours import SCRATCH, TABLE
 from consolidator.sources.port import Image
+from consolidator.store.bulk import portions
 
 IDS_AT_ONCE = 1000
 NEVER = timedelta(days=36_500)
@@ -91,9 +93,9 @@ class Table:
         wanted = sorted({*ids} - {SCRATCH})
         with self.told("cannot be read"):
             handle = self.open()
-            for begin in range(0, len(wanted), IDS_AT_ONCE):
-                some = ", ".join(map(quoted, wanted[begin : begin + IDS_AT_ONCE]))
-                rows = handle.search().where(f"id IN ({some})").select([*self.columns]).to_arrow()
+            for some in portions(wanted, IDS_AT_ONCE):
+                listed = ", ".join(map(quoted, some))
+                rows = handle.search().where(f"id IN ({listed})").select([*self.columns]).to_arrow()
                 for image in images_of(rows.combine_chunks()):
                     found.setdefault(image["id"], image)
         return found
@@ -104,11 +106,7 @@ class Table:
             new = {Path(folder, name) for name in names} - self._flushed
             for path in [*new, Path(folder)] if new else ():
                 with suppress(FileNotFoundError):
-                    descriptor = os.open(path, os.O_RDONLY)
-                    try:
-                        os.fsync(descriptor)
-                    finally:
-                        os.close(descriptor)
+                    sync(path)
             self._flushed |= new
 
     def arrow(self, images: Sequence[Image]) -> pa.Table:

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import mkstemp
 from threading import Event
 
+from consolidator.disk import sync
 from consolidator.errors import BadInput
 
 LARGEST = 4 * 2**20  # far beyond any page that an agent can read
@@ -130,7 +131,7 @@ def replace_file(path: Path, raw: bytes, new: bytes) -> bool:
             return False
         os.replace(name, real)
         name = None
-        _sync_folder(real.parent)
+        sync(real.parent)
     except FileNotFoundError:
         return False
     except OSError as error:
@@ -139,11 +140,3 @@ def replace_file(path: Path, raw: bytes, new: bytes) -> bool:
         if name is not None:
             Path(name).unlink(missing_ok=True)
     return True
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

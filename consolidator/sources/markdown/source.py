@@ -31,6 +31,7 @@ from consolidator.sources.port import (
     Ours,
     Reading,
     Unreadable,
+    Versionless,
     Ways,
     Write,
     fingerprint_of,
@@ -46,7 +47,7 @@ def open_source(kind: str, place: str, options: Options) -> Iterator["MarkdownSo
     yield MarkdownSource(folder_of(kind, place), options)
 
 
-class MarkdownSource:
+class MarkdownSource(Versionless):
     """
     A record's id is its file and a hash of its text, so it keeps its name when it is moved within the file, and a text
     that stands there twice is one record. A file has no states: what has faded stays (a page is no index of what is
@@ -236,15 +237,6 @@ class MarkdownSource:
 
     def is_only_read(self, record: str) -> bool:
         return self.folder.is_read_only(_parts(record)[0])
-
-    def version(self) -> str | None:
-        return None
-
-    def go_back(self, version: str, since: str) -> bool:
-        return False
-
-    def prepare(self) -> tuple[str, ...]:
-        return ()
 
 
 def _all_or_each(page: Page, file: File, changes: Mapping[str, Change], conflicts: dict[str, str]) -> Page:

@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import mkstemp
 from threading import Event
 
+from consolidator.disk import sync
 from consolidator.errors import BadInput, ConsolidatorError
 
 REST_SECONDS = 0.02  # writing a file whole takes its agent far less
@@ -21,8 +22,8 @@ def at_rest(paths: Callable[[], Iterable[Path]], fits: Callable[[Path, bytes], b
     What these files hold, none of them half written and none of them older than another by a change.
 
     Read, waited for a moment, and looked at again until nothing has changed meanwhile. fits: whether what a file holds
-    is whole, and not what its writer has got to. BadInput where one cannot be
-    read, is not whole, or never comes to rest.
+    is whole, and not what its writer has got to. BadInput where one cannot be read, is not whole, or never comes to
+    rest.
     """
     held: dict[Path, tuple[object, bytes]] = {}
     unfit = None
@@ -69,7 +70,7 @@ def replace(path: Path, before: bytes | None, after: bytes | None) -> bool:
                 os.replace(new, path)
             finally:
                 new.unlink(missing_ok=True)
-        _sync_folder(path.parent)
+        sync(path.parent)
     except PermissionError as error:
         raise BadInput(
             f"{path}: may not be written by this user ({error.strerror}), so it is as it was; push as whoever owns it"
@@ -147,11 +148,3 @@ def _read(path: Path) -> tuple[object, bytes] | None:
         return None
     except OSError as error:
         raise BadInput(f"{path}: cannot be read ({error.strerror})") from None
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

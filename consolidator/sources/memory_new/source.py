@@ -18,13 +18,14 @@ from consolidator.sources.port import (
     Ours,
     Reading,
     Unreadable,
+    Versionless,
     Ways,
     Write,
     fingerprint_of,
 )
 
 
-class MemoryNew:
+class MemoryNew(Versionless):
     """Such a folder. Nothing of it is kept open."""
 
     ways: Ways = "both"
@@ -71,15 +72,6 @@ class MemoryNew:
 
     def write(self, writes: Sequence[Write]) -> Mapping[str, Done]:
         return Writer(self.folder, self.fingerprint).write(writes)
-
-    def version(self) -> str | None:
-        return None
-
-    def go_back(self, version: str, since: str) -> bool:
-        return False
-
-    def prepare(self) -> tuple[str, ...]:
-        return ()
 
     def _records(self, held: Mapping[str, bytes]) -> Iterator[Item | BadLine | Unreadable]:
         known: set[str] = set()

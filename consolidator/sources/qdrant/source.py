@@ -11,7 +11,7 @@ from consolidator.embedding import minilm
 from consolidator.embedding.choose import named
 from consolidator.errors import BadInput
 from consolidator.exchange.records import BadLine
-from consolidator.sources.port import Done, Image, Item, Options, Ours, Reading, Unreadable, Ways, Write
+from consolidator.sources.port import Done, Image, Item, Options, Ours, Reading, Unreadable, Versionless, Ways, Write
 from consolidator.sources.qdrant import points
 from consolidator.sources.qdrant.place import Collection, in_lines
 
@@ -24,7 +24,7 @@ ROUND = 200  # writes that go in one request
 SIZES = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, minilm.MODEL: 384}
 
 
-class Qdrant:
+class Qdrant(Versionless):
     """Such a collection. model: of its vectors, as the settings name it; theirs are not told."""
 
     ways: Ways = "both"
@@ -73,15 +73,6 @@ class Qdrant:
         for part in _rounds(writes):
             done |= self._written(part)
         return done
-
-    def version(self) -> str | None:
-        return None
-
-    def go_back(self, version: str, since: str) -> bool:
-        return False
-
-    def prepare(self) -> tuple[str, ...]:
-        return ()
 
     def _records(self) -> Iterator[Item | Unreadable]:
         size = PAGE if self._pinned is None else PAGE_OF_VECTORS

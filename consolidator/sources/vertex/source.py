@@ -12,7 +12,7 @@ made anew, and known by its former name, which it carries in its metadata.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from consolidator.errors import BadInput
-from consolidator.sources.port import Done, Image, Item, Options, Ours, Reading, Unreadable, Ways, Write
+from consolidator.sources.port import Done, Image, Item, Options, Ours, Reading, Unreadable, Versionless, Ways, Write
 from consolidator.sources.vertex.bank import Bank, Lost, Refused, changed
 from consolidator.sources.vertex.images import (
     ID,
@@ -32,7 +32,7 @@ _NAMES = 20  # tries to give a memory that was deleted a new one
 _EDITED = "was edited over there meanwhile"
 
 
-class VertexSource:
+class VertexSource(Versionless):
     """The memories of one reasoning engine."""
 
     ways: Ways = "both"
@@ -88,17 +88,6 @@ class VertexSource:
                     failed = str(error)
             done[each.id] = Done(conflict=f"could not be written: {failed}")
         return done
-
-    def version(self) -> str | None:
-        """It keeps revisions of memories, and none of the whole."""
-        return None
-
-    def go_back(self, version: str, since: str) -> bool:
-        return False
-
-    def prepare(self) -> tuple[str, ...]:
-        """Every memory that is deleted stays whole in our store; there is nothing to copy before."""
-        return ()
 
     def _write(self, write: Write) -> Done:
         """Where the answer to it was lost it is made once more, over what that has come to."""
